@@ -1,4 +1,4 @@
-/* The types and numbers of libcurl in use, as defined by its stable ABI.
+/* The types and constants of libcurl that are used, as defined by its stable ABI.
  *
  * Declared here so that a build needs no headers of libcurl, and nothing links it by accident. A test
  * compiles the same list of functions against the real headers. */
@@ -27,7 +27,7 @@ typedef void *(*curl_realloc_callback)(void *memory, size_t size);
 typedef char *(*curl_strdup_callback)(const char *text);
 typedef void *(*curl_calloc_callback)(size_t count, size_t size);
 
-/* Longer in the library: more fields follow. */
+/* The first fields of the library's structure, which has more fields. */
 typedef struct curl_version_info_data {
     CURLversion age;
     const char *version;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* An answer that is encoded more often is none. */
+/* The maximum number of encodings, one over the other, that are undone. */
 enum { most_rounds = 4 };
 
 /* Decodes into `target`. Returns the decoded length; FAILED, or more than `capacity` if there is no room. */
@@ -43,7 +43,7 @@ static void *function(const char *library, const char *name) {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     return handle ? dlsym(handle, name) : NULL;
 }
-/* Sets a pointer to a function of a library; NULL if it is not there. */
+/* Sets a pointer to a function of a library; NULL if the library does not have the function. */
 #define LOAD(pointer, library, name) (*(void **)&(pointer) = function(library, name))
 
 /* Each block begins with its size, so that it can be wiped. */
@@ -82,7 +82,8 @@ static size_t inflate_with(int window, const unsigned char *source, size_t lengt
     int result = run(&stream, zlib_finish);
     size_t written = capacity - stream.avail_out;
     int is_full = result == zlib_buffer_error && stream.avail_out == 0;
-    /* Any text may begin like deflate without a header. */
+    /* Plain text may look like the beginning of deflate without a header, so then the whole input must be
+     * used. */
     int is_whole = result == zlib_end && (window != zlib_no_header || stream.avail_in == 0);
     end(&stream);
     if (is_full && window != zlib_no_header)

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 7.87 knows CURLOPT_QUICK_EXIT: without it a name server that does not answer holds the call. */
+/* 7.87, the first version with CURLOPT_QUICK_EXIT. Without this option, a name server that does not answer
+ * would delay the end of the call. */
 static const unsigned int oldest = 0x075700;
 
 curl_table tokenkeep_curl;
@@ -16,8 +17,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char outdated[96];
 static const char *fault;
 
-/* Requests and answers have tokens. Memory that malloc gave may be freed by these functions as well: the
- * program may have used libcurl before. */
+/* Requests and answers contain tokens, so memory is wiped before it is freed. These functions must also free
+ * memory of malloc, because the program may have used libcurl before. */
 static void wipe_and_free(void *memory) {
     if (memory)
         explicit_bzero(memory, malloc_usable_size(memory));

@@ -1,4 +1,4 @@
-/* Sets options of a request, one after another: after the first failure nothing more is set. */
+/* Functions that set the options of a request. After the first failure, no further option is set. */
 #ifndef TOKENKEEP_CURL_OPTIONS_H
 #define TOKENKEEP_CURL_OPTIONS_H
 
@@ -6,7 +6,8 @@
 
 #include <sys/socket.h>
 
-/* CURLOPT_OPENSOCKETFUNCTION: no program that another thread starts inherits the socket. */
+/* The function for CURLOPT_OPENSOCKETFUNCTION. Opens the socket close-on-exec, so that no program that
+ * another thread starts inherits it. */
 static inline curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address) {
     (void)data, (void)purpose;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);

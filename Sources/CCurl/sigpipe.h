@@ -1,4 +1,5 @@
-/* Keeps SIGPIPE from a thread that writes to a connection: libcurl's TLS may write without MSG_NOSIGNAL. */
+/* Protects a thread that writes to a connection from SIGPIPE, because libcurl's TLS may write without
+ * MSG_NOSIGNAL. */
 #ifndef TOKENKEEP_SIGPIPE_H
 #define TOKENKEEP_SIGPIPE_H
 

@@ -61,11 +61,11 @@ static int is_cancelled(const tokenkeep_transfer *transfer) {
     return request->is_cancelled && request->is_cancelled(request->cancellation);
 }
 
-/* Why the request must not be sent on the connection that stands; 0 if it may be. */
+/* The reason not to send the request on the established connection; 0 if the request may be sent. */
 static int refusal(tokenkeep_transfer *transfer) {
     if (transfer->was_sent || transfer->request->when_sending(transfer->request->data) != 0)
         return TOKENKEEP_TRANSFER_REFUSED;
-    /* when_sending writes to disks, which may take long. */
+    /* Check for a cancellation once more, because when_sending may have taken long: it writes to disks. */
     if (is_cancelled(transfer))
         return TOKENKEEP_TRANSFER_CANCELLED;
     return time_left(transfer) <= 0 ? TOKENKEEP_TRANSFER_TIMED_OUT : 0;
@@ -115,7 +115,8 @@ static void keep_header(char *copy, size_t capacity, const char *name, const cha
 static size_t on_header(char *line, size_t size, size_t count, void *data) {
     tokenkeep_transfer *transfer = data;
     size_t length = size * count;
-    /* The head of an interim answer (100, 103) may come before that of the answer. */
+    /* A status line begins a new head, because heads of interim answers (100, 103) may precede that of the
+     * answer. */
     if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
         *transfer->content_type = *transfer->content_encoding = *transfer->date = *transfer->retry_after = 0;
     keep_header(transfer->content_type, sizeof transfer->content_type, "Content-Type:", line, length);
@@ -137,7 +138,8 @@ static void set_callbacks(CURL *easy, tokenkeep_transfer *transfer, CURLcode *co
     set_pointer(easy, CURLOPT_ERRORBUFFER, transfer->problem, code);
 }
 
-/* The list is this file's own: libcurl would copy a token of a header into memory that it does not wipe. */
+/* The list of headers is made here, because libcurl's function for it would copy a token into memory that is
+ * not wiped. */
 static void set_headers(CURL *easy, tokenkeep_transfer *transfer, CURLcode *code) {
     const tokenkeep_transfer_request *request = transfer->request;
     static char no_expectation[] = "Expect:";
@@ -167,7 +169,7 @@ static void set_request(CURL *easy, const tokenkeep_transfer_request *request, C
     set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)request->body_length, code);
 }
 
-/* HTTP/2 over TLS, if libcurl and the server speak it. */
+/* Requests HTTP/2 over TLS, which is used if both libcurl and the server support it. */
 static void set_http_version(CURL *easy, CURLcode *code) {
     CURLcode result = *code;
     set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS, &result);
@@ -182,7 +184,8 @@ static CURLcode set_up(CURL *easy, tokenkeep_transfer *transfer) {
     set_request(easy, transfer->request, &code);
     set_long(easy, CURLOPT_NOSIGNAL, 1, &code);
     set_long(easy, CURLOPT_QUICK_EXIT, 1, &code);
-    /* libcurl repeats a POST by itself if a reused connection died. */
+    /* Always use a new connection, because libcurl repeats a POST by itself if a reused connection is
+     * dead. */
     set_long(easy, CURLOPT_FRESH_CONNECT, 1, &code);
     set_long(easy, CURLOPT_FORBID_REUSE, 1, &code);
     set_http_version(easy, &code);

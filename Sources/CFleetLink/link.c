@@ -107,8 +107,8 @@ static int drive(tokenkeep_link *link, CURL *easy) {
     }
 }
 
-/* libcurl counts the connections that it has completed: whoever never got through has none either, and has
- * not sent a byte. */
+/* Records whether the call used a kept connection. libcurl counts only new connections that were completed,
+ * so the count is also 0 for a call without any connection; but such a call has sent no byte. */
 static void note_connection(tokenkeep_link *link, CURL *easy) {
     long connections = 1, sent = 0;
     tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS_, &connections);

@@ -32,7 +32,7 @@ static void set_headers(CURL *easy, const tokenkeep_link_call *call, link_header
     set_pointer(easy, CURLOPT_HTTPHEADER, lines, code);
 }
 
-/* The fleet's own authority, and no other; the client's certificate. */
+/* Sets the fleet's own authority as the only one, and the client's certificate. */
 static void set_certificates(CURL *easy, const tokenkeep_link_call *call, CURLcode *code) {
     set_long(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2, code);
     if (call->ca_file) {
@@ -45,7 +45,7 @@ static void set_certificates(CURL *easy, const tokenkeep_link_call *call, CURLco
         set_pointer(easy, CURLOPT_SSLKEY_, call->key_file, code);
 }
 
-/* HTTP/2 over TLS, if libcurl and the server speak it. */
+/* Requests HTTP/2 over TLS, which is used if both libcurl and the server support it. */
 static void set_http_version(CURL *easy, CURLcode *code) {
     CURLcode result = *code;
     set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS, &result);
@@ -95,7 +95,8 @@ int tokenkeep_link_result(CURLcode code, char *problem) {
     case CURLE_SSL_CONNECT_ERROR_:
     case CURLE_SEND_ERROR_:
     case CURLE_RECV_ERROR_:
-        /* OpenSSL names the alert of the server: "... alert certificate required", "... bad certificate". */
+        /* OpenSSL's message contains the server's alert: "... alert certificate required", "... bad
+         * certificate". */
         return strstr(problem, "certificate") ? TOKENKEEP_LINK_REFUSED : TOKENKEEP_LINK_FAILED;
     default:
         return TOKENKEEP_LINK_FAILED;

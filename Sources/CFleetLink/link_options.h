@@ -5,7 +5,7 @@
 #include "CFleetLink.h"
 #include "../CCurl/curl_table.h"
 
-/* libcurl's stable ABI, beyond curl_numbers.def. */
+/* Constants of libcurl's stable ABI that curl_numbers.def does not have. */
 enum {
     CURLE_COULDNT_RESOLVE_PROXY_ = 5,
     CURLE_COULDNT_RESOLVE_HOST_ = 6,
@@ -29,17 +29,18 @@ enum {
 
 enum { link_headers = 3 };
 
-/* Header lines in memory of the caller: libcurl would copy a token into memory of its own. */
+/* Header lines in the caller's memory. libcurl's function for header lists would copy a token into libcurl's
+ * memory. */
 typedef struct link_header_list {
     struct curl_slist lines[link_headers];
 } link_header_list;
 
-/* Sets what every request has. Returns libcurl's code. */
+/* Sets the options that every request has. Returns libcurl's code. */
 __attribute__((visibility("hidden"))) CURLcode tokenkeep_link_set(CURL *easy, const tokenkeep_link_call *call,
                                                                   link_header_list *headers, char *problem);
 
-/* The result of a call that libcurl's code stands for. `problem`, of CURL_ERROR_SIZE bytes, gets words if it
- * has none, in printable ASCII. */
+/* Converts libcurl's code to the result of a call. If `problem`, of CURL_ERROR_SIZE bytes, is empty, writes a
+ * message in printable ASCII to it. */
 __attribute__((visibility("hidden"))) int tokenkeep_link_result(CURLcode code, char *problem);
 
 /* curl_easy_pause. */

@@ -79,7 +79,8 @@ static CURLcode set_up(tokenkeep_stream *stream, const tokenkeep_link_call *call
     set_pointer(easy, CURLOPT_READDATA_, stream, &code);
     set_function(easy, CURLOPT_WRITEFUNCTION, (void (*)(void))take_body, &code);
     set_pointer(easy, CURLOPT_WRITEDATA, stream, &code);
-    /* A body whose end is not known yet is sent in chunks. */
+    /* The length -1 makes libcurl send the body in chunks, because the end of an open body is not known
+     * yet. */
     set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, stream->is_open ? -1 : (int64_t)stream->sent.length, &code);
     return code;
 }
@@ -134,7 +135,7 @@ int tokenkeep_stream_send(tokenkeep_stream *stream, const void *bytes, size_t le
     return code == CURLE_OK;
 }
 
-/* Takes a line that is whole; 0 if none is. */
+/* Removes the first complete line from the buffer; 0 if no line is complete. */
 static int take_line(tokenkeep_stream *stream, const char **line, size_t *length) {
     if (!stream->received.length)
         return 0;

@@ -8,8 +8,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* GLib's own asynchronous connecting starts two threads: it aborts the process if the first cannot be
- * started, and never ends if the second cannot. So the same steps run here on a thread of this library. */
+/* GLib's function for asynchronous connecting starts two threads. It aborts the process if the first thread
+ * cannot be started, and never ends if the second cannot. So the same steps run here on a thread of this
+ * library. */
 
 enum { as_client_of_a_bus = 1 | 8, descriptors_for_connecting = 6 };
 
@@ -50,8 +51,9 @@ static void initialise(void *argument) {
         (GInitable *)connecting->connection, connecting->cancellable, &connecting->failure);
 }
 
-/* GLib needs descriptors for the cancellable and, once connected, for a context in which it awaits the bus's
- * first answer. A connection that is left there stays locked: it is never freed, nor is its socket. */
+/* Initialises the connection, and leaves GLib if GLib would abort. GLib needs descriptors for the cancellable
+ * and, once connected, for a context in which it waits for the bus's first answer. A connection that is left
+ * at that point stays locked, so neither it nor its socket is ever freed. */
 static int initialise_or_leave(tokenkeep_connecting *connecting) {
     const tokenkeep_libsecret *glib = tokenkeep_libsecret_table();
     descriptor_reserve_lend(&connecting->reserve, 1);
@@ -84,7 +86,8 @@ static void *connect_to_bus(void *argument) {
     return NULL;
 }
 
-/* The thread, and GLib's thread that it starts, run none of the host's signal handlers. */
+/* Starts the thread with all signals blocked, so that neither this thread nor the thread that GLib starts
+ * from it runs a signal handler of the host. */
 static int start_thread(tokenkeep_connecting *connecting) {
     pthread_attr_t attributes;
     pthread_t thread;

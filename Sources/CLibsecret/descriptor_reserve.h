@@ -9,7 +9,7 @@ typedef struct {
     int held[8];
 } descriptor_reserve;
 
-/* Takes up to `count` descriptors in all, at most 8: 0, or EMFILE with fewer than `count` taken. */
+/* Fills the reserve up to `count` descriptors, at most 8. Returns 0, or EMFILE if the reserve has fewer. */
 int descriptor_reserve_take(descriptor_reserve *reserve, int count);
 
 /* Frees `count` of the reserve's descriptors for the next call of a library. */

@@ -9,7 +9,7 @@ enum { descriptors_for_loading = 4, descriptors_of_a_step = 2 };
 
 static tokenkeep_libsecret table;
 static char missing_symbol[160];
-/* The reason for which no library of a search was opened. */
+/* The errno for which the last search opened no library. */
 static int failure_of_loader;
 
 static int load_symbol(void *library, const char *library_name, const char *name, void *place) {
@@ -32,8 +32,8 @@ static void *open_library(const char *name, descriptor_reserve *reserve) {
     return library;
 }
 
-/* libgcrypt reads a file when it is initialised, and ends the process if it cannot. Without this call
- * libsecret initialises it with the first session. */
+/* Initialises libgcrypt now, under a reserve of descriptors. Otherwise libsecret would do this at the first
+ * session, and libgcrypt ends the process if it cannot open the file that it reads then. */
 static void initialise_gcrypt(void *libsecret, descriptor_reserve *reserve) {
     const char *(*check_version)(const char *) = NULL;
     *(void **)&check_version = dlsym(libsecret, "gcry_check_version");
@@ -43,8 +43,8 @@ static void initialise_gcrypt(void *libsecret, descriptor_reserve *reserve) {
     check_version(NULL);
 }
 
-/* GLib makes its default context with the first context of any thread, and ends the process without
- * descriptors. */
+/* Makes GLib's default context now, under a reserve of descriptors. Otherwise GLib would make it together
+ * with the first context of any thread, and end the process if no descriptors are free. */
 static void initialise_glib(descriptor_reserve *reserve) {
     descriptor_reserve_lend(reserve, descriptors_of_a_step);
     GMainContext *context = table.g_main_context_new();
@@ -70,7 +70,8 @@ static const char *load(descriptor_reserve *reserve) {
         return missing_symbol;
 #include "functions.def"
 #undef FUNCTION
-    /* Another thread took what was lent for loading: what follows ends the process without a reserve. */
+    /* Another thread took the descriptors that were lent for loading. Stop here, because the next steps would
+     * end the process if no descriptors are free. */
     if (descriptor_reserve_take(reserve, descriptors_for_loading) != 0)
         return shortage;
     initialise_glib(reserve);
@@ -78,8 +79,8 @@ static const char *load(descriptor_reserve *reserve) {
     return NULL;
 }
 
-/* The loader may have lacked a descriptor, which another thread had, or memory. glibc sets no errno if a
- * library cannot be mapped. */
+/* Whether a later attempt to load would fail, too. False if the loader may have lacked memory, or a
+ * descriptor that another thread has. glibc sets no errno if a library cannot be mapped. */
 static int is_lasting(const char *problem) {
     return failure_of_loader == ENOENT || problem == missing_symbol;
 }

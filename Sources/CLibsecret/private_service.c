@@ -4,12 +4,12 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* libsecret's own constructor binds every SecretService to the process's shared session bus connection and
- * to the service's well-known name. A subclass corrects both during construction, the only time when these
- * properties can be set. It also takes away GDBus's limit of 25 seconds: the caller's own deadline ends a
- * call.
+/* libsecret's own constructor binds every SecretService to the process's shared session bus connection and to
+ * the service's well-known name. A subclass corrects both during construction, the only time when these
+ * properties can be set. The subclass also removes GDBus's limit of 25 seconds, because the caller's own
+ * deadline ends a call.
  *
- * GDBusProxy assumes that the name is set once: the name from libsecret's constructor, 24 bytes, leaks for
+ * * GDBusProxy assumes that the name is set once: the name from libsecret's constructor, 24 bytes, leaks for
  * each object. It is not freed here: if a later GLib frees it, the host would crash. */
 
 enum { bus_type_none = 0, do_not_load_properties = 1, do_not_connect_signals = 2 };

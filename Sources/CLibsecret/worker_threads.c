@@ -12,8 +12,8 @@
 
 /* GLib aborts the process if it cannot start its threads (g_thread_new) or gets no descriptor for the wake-up
  * of their contexts. So they are started at a chosen moment: right after a probe that the kernel grants two
- * more threads, and under a reserve of descriptors. Another process or thread may take their place in
- * between. Then GLib is left before it aborts. */
+ * more threads, and under a reserve of descriptors. If another process or thread has taken these resources in
+ * between, GLib's function is left before it aborts. */
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static int is_started;
@@ -62,8 +62,8 @@ static int probe_threads(void) {
     return error;
 }
 
-/* Makes a connection without a bus over one end of a socket pair, and drops it: the least that starts the
- * threads. */
+/* Makes a connection over one end of a socket pair, without a bus, and releases it. This is the smallest
+ * operation that starts GLib's threads. */
 static int connect_to_itself(int end) {
     const tokenkeep_libsecret *glib = tokenkeep_libsecret_table();
     GDBusConnection *connection = NULL;
@@ -92,7 +92,7 @@ struct beginning {
     int error;
 };
 
-/* The connection belongs to a context of its own, never to the host's main loop. */
+/* Makes the connection in a separate context, so that it does not belong to the host's main loop. */
 static void connect_in_a_context(void *argument) {
     const tokenkeep_libsecret *glib = tokenkeep_libsecret_table();
     struct beginning *beginning = argument;

@@ -26,6 +26,6 @@ int tokenkeep_agent_ask(const void *request, size_t length, uint32_t timeout_ms,
     strcat(path, name);
     int error = tokenkeep_socket_ask(path, geteuid(), TOKENKEEP_MESSAGE, request, length, timeout_ms, reply,
                                      capacity, reply_length);
-    /* Another user's program is no agent of this user. */
+    /* A program of another user listens at the socket, so this user has no agent there. */
     return error == EPERM ? ENOENT : error;
 }

@@ -73,7 +73,7 @@ void tokenkeep_pause(uint32_t milliseconds) {
 }
 
 int tokenkeep_alarm_open(uint32_t milliseconds) {
-    /* A timer that is set to 0 would be off. */
+    /* The value 0 would stop the timer, so set at least 1 ns. */
     const struct itimerspec end = {.it_value =
                                        time_of((int64_t)milliseconds * NANOSECONDS_OF_MILLISECOND + 1)};
     int alarm = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Segments that are not writable hold what the file holds: no page of them is lost. */
+/* Gives back the pages of the object's segments that are not writable. Their content is that of the file, so
+ * the kernel can read them again. */
 static int give_back(struct dl_phdr_info *object, size_t size, void *data) {
     (void)size, (void)data;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -17,7 +18,7 @@ static int give_back(struct dl_phdr_info *object, size_t size, void *data) {
             continue;
         uintptr_t start = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
         uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
-        /* The last page may be shared with a segment that is writable. */
+        /* The last, partial page is kept, because a writable segment may share it. */
         if (end > start)
             (void)madvise((void *)start, end - start, MADV_DONTNEED);
     }

@@ -26,7 +26,7 @@ void tokenkeep_derivations_after_fork_in_parent(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* The threads do not exist in the child. */
+/* Forgets the jobs, because their threads do not exist in the child. */
 void tokenkeep_derivations_after_fork_in_child(void) {
     abandoned = NULL;
     abandoned_count = 0;
@@ -45,7 +45,7 @@ static void note_finish(struct derivation_job *job, int error) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* With the mutex held: frees the abandoned jobs that have finished. */
+/* Frees the abandoned jobs that have finished. The caller must hold the mutex. */
 static void free_finished(void) {
     struct derivation_job **place = &abandoned;
     while (*place != NULL) {
@@ -60,7 +60,7 @@ static void free_finished(void) {
     }
 }
 
-/* Waits while too many abandoned jobs run. 0 or ETIMEDOUT. */
+/* Waits while too many abandoned jobs run. Returns 0 or ETIMEDOUT. */
 static int wait_for_room(const struct tokenkeep_limit *limit) {
     pthread_mutex_lock(&mutex);
     free_finished();
@@ -73,7 +73,7 @@ static int wait_for_room(const struct tokenkeep_limit *limit) {
     return error;
 }
 
-/* Whether the job finishes in time. If not, it is abandoned. */
+/* Waits for the job. Returns whether the job finished in time; otherwise abandons the job. */
 static int finishes(struct derivation_job *job, const struct tokenkeep_limit *limit) {
     pthread_mutex_lock(&mutex);
     while (!job->is_finished && !tokenkeep_is_over(limit))

@@ -11,7 +11,8 @@
  * LARGE_STACK. */
 enum { STACK = 256 * 1024, LARGE_STACK = 8 * 1024 * 1024 };
 
-/* The room that explicit_bzero needs below this frame. libargon2's own blocks lie deeper. */
+/* The stack space, in bytes, that explicit_bzero needs below this frame, and that is therefore not wiped.
+ * libargon2's own blocks lie deeper in the stack. */
 enum { WIPING_FRAME = 1024 };
 
 static int argon2id(struct derivation_job *job) {
@@ -52,7 +53,7 @@ static void *derive(void *argument) {
     return NULL;
 }
 
-/* The thread runs none of the host's signal handlers. */
+/* Starts the thread with all signals blocked, so that it runs no signal handler of the host. */
 static int start_thread(struct derivation_job *job) {
     pthread_attr_t attributes;
     sigset_t all, previous;

@@ -53,9 +53,10 @@ int tokenkeep_derivation_blocks_map(uint8_t **blocks, size_t length) {
         munmap(base, length);
         return error;
     }
-    /* Takes a fifth of the time with huge pages: the blocks are read in random order. */
+    /* The blocks are read in random order, so huge pages reduce the time of a derivation to a fifth. */
     (void)madvise(base, length, MADV_HUGEPAGE);
-    /* mlock would fill all blocks at once, and no thread of the host could map memory meanwhile. */
+    /* Lock each page at its first use. mlock would map all pages at once, and no other thread of the host
+     * could map memory meanwhile. */
     (void)mlock2(base, length, MLOCK_ONFAULT);
     *blocks = base;
     return 0;

@@ -8,9 +8,9 @@
 /* The Swift runtime has locks that no handler of fork() can take: those of types that a thread instantiates.
  * So fork() waits until no other thread is inside a call, and calls that begin meanwhile wait for fork(). */
 
-/* A call may wait for a service for seconds: fork() does not wait for such a call. A call that waits for a
- * fork waits longer than the fork does for calls: but the fork may wait, in a handler of the application, for
- * a lock that the caller holds. */
+/* Both waits are limited. fork() must not wait for a call that waits for a service for seconds. A call must
+ * not wait for fork() without a limit, because fork() may wait, in a handler of the application, for a lock
+ * that the caller holds. The limit of calls is longer, so that usually the fork is completed first. */
 enum { longest_wait_ms = 100, longest_wait_for_fork_ms = 200 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -26,8 +26,8 @@ static const tokenkeep_fork_handlers *locked_pool;
 static _Thread_local unsigned own;
 static _Thread_local int is_forking;
 
-/* The gate's mutex is not held during the fork: a thread may hold a lock that a handler of the application
- * takes, and wait for this mutex. */
+/* Closes the gate. The gate's mutex is not held during the fork, because a thread that waits for this mutex
+ * may hold a lock that a handler of the application takes. */
 static void close_gate(void) {
     const int64_t deadline = tokenkeep_deadline_after(longest_wait_ms);
     int error = 0;
@@ -38,7 +38,8 @@ static void close_gate(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* The gate comes first: a mutex held while it waits would stop the calls it waits for. */
+/* Closes the gate before it locks any mutex. A mutex that is held while the gate waits could block the calls
+ * for which the gate waits. */
 static void before_fork(void) {
     is_forking = 1;
     close_gate();
@@ -67,7 +68,7 @@ static void after_fork_in_child(void) {
         locked_pool->after_in_child();
     tokenkeep_derivations_after_fork_in_child();
     tokenkeep_locks_after_fork_in_child();
-    /* Another thread, which is missing here, may have held the gate's mutex. */
+    /* Another thread of the parent may have held the gate's mutex, and does not exist in the child. */
     mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     forking = 0;
@@ -76,8 +77,9 @@ static void after_fork_in_child(void) {
     is_forking = 0;
 }
 
-/* At load: fork() calls the handlers that were registered last first, so a lock that an application's prepare
- * handler waits for is still released by a call that runs. */
+/* Registers the handlers when the library is loaded. fork() calls the prepare handlers in reverse order of
+ * registration, so those of the application run first. A lock for which such a handler waits can then still
+ * be released by a running call, because the gate is open. */
 __attribute__((constructor)) static void register_handlers(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -87,7 +89,7 @@ void tokenkeep_fork_set_pool_handlers(const tokenkeep_fork_handlers *handlers) {
     pool = &pool_handlers;
 }
 
-/* Under the mutex. */
+/* Enters a call after waiting for a running fork. The caller must hold the mutex. */
 static void enter_after_fork(void) {
     const int64_t deadline = tokenkeep_deadline_after(longest_wait_for_fork_ms);
     int error = 0;
@@ -98,7 +100,8 @@ static void enter_after_fork(void) {
 }
 
 int tokenkeep_call_enter(void) {
-    /* A handler of the application calls: the mutexes of other handlers may be locked by this thread. */
+    /* A fork handler of the application makes this call. This thread may have locked the mutexes of other
+     * handlers. */
     if (is_forking)
         return 0;
     pthread_mutex_lock(&mutex);

@@ -1,5 +1,5 @@
-/* Keys in the kernel's user keyring (keyrings(7)), through system calls: libkeyutils would be one more
- * library to load at each start. */
+/* Keys in the kernel's user keyring (keyrings(7)). Makes the system calls directly, because libkeyutils would
+ * be one more library to load at each start. */
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
@@ -16,7 +16,7 @@
 /* The usual limit of keys per user. The buffer grows if there are more. */
 #define USUAL_KEYS 256
 
-/* The limit of replacements of a key while it is read. */
+/* The maximum number of attempts to read a key that other processes replace meanwhile. */
 #define READ_ATTEMPTS 8
 
 static long key_of_user(const char *description) {
@@ -58,7 +58,8 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t capaci
                            int *is_held) {
     long last = -1;
     int error = ENOKEY;
-    /* An unlock meanwhile replaces the key, and the found key is gone then. */
+    /* An unlock in another process may replace the key after it was found, so the key is searched for
+     * again. */
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
         long key = key_of_user(description);
         if (key < 0)
@@ -80,8 +81,9 @@ static int revoke_key(unsigned long key) {
     return errno;
 }
 
-/* The agent's key is revoked first: without the key that points to it, nobody finds it. A key linked in by
- * another user cannot be revoked. It is unlinked from the keyring, and nothing reads it. */
+/* Revokes and unlinks a key, and the agent's key to which it points. The agent's key is revoked first,
+ * because it cannot be found without the key that points to it. A key that another user linked into the
+ * keyring cannot be revoked, so it is only unlinked. */
 static int purge(unsigned long key, const char *text) {
     int is_own = key_was_made_here(text);
     long held = is_own ? key_pointed_to(key, text) : -1;
@@ -117,7 +119,7 @@ static int32_t *keys_of_user(size_t *count) {
     }
 }
 
-/* The start of the description within text, if it has this prefix; else NULL. */
+/* The description within text if it begins with this prefix; otherwise NULL. */
 static const char *with_prefix(const char *text, const char *prefix) {
     const char *last = strrchr(text, ';');
     return last != NULL && strncmp(last + 1, prefix, strlen(prefix)) == 0 ? last + 1 : NULL;
@@ -145,7 +147,8 @@ int tokenkeep_keyring_purge(const char *prefix, const char *kept, int *was_read)
     return error;
 }
 
-/* Each key is found by its description: keys_of_user() would ask the kernel about every key of the user. */
+/* Finds each key by its description. keys_of_user() would be slower, because every key of the user is then
+ * described by a system call. */
 int tokenkeep_keyring_remove(const char *description) {
     int error = 0;
     for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
@@ -156,8 +159,8 @@ int tokenkeep_keyring_remove(const char *description) {
         if (!key_describe((unsigned long)key, text))
             text[0] = '\0';
         error = purge((unsigned long)key, text);
-        /* A key that another process has published since stays. Behind another user's key may be the own one.
-         */
+        /* If this user made the purged key, stop, so that a key that another process publishes now stays. If
+         * another user made it, search again, because it may have hidden this user's key. */
         if (error == 0 && key_was_made_here(text))
             return 0;
     }
@@ -182,8 +185,8 @@ int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *descript
     return 0;
 }
 
-/* The kernel refuses an owner whose number the namespace lacks with EINVAL, before it looks at rights. The
- * initial namespace has every number below (uid_t)-1. */
+/* Whether this user namespace lacks some uids. The kernel refuses to set an owner whose uid the namespace
+ * lacks with EINVAL, before it checks rights. The initial namespace has every uid below (uid_t)-1. */
 static int lacks_numbers(void) {
     int file = memfd_create("tokenkeep-numbers", MFD_CLOEXEC);
     if (file < 0)

@@ -14,7 +14,8 @@
  * program that changed its user keeps the session keyring, and could read the key through it. */
 #define USER_ONLY 0x003b0000UL
 
-/* Longer than the description of any key of TokenKeep's: "user;UID;GID;PERMISSIONS;DESCRIPTION". */
+/* A length, in bytes, that no text "user;UID;GID;PERMISSIONS;DESCRIPTION" about a key of TokenKeep
+ * reaches. */
 #define LONGEST_DESCRIPTION 512
 
 /* A key of this length holds the serial number of an agent's key, highest byte first. */
@@ -68,9 +69,9 @@ static inline int key_make(int32_t stage, int32_t target, const char *descriptio
     return error;
 }
 
-/* The key of an agent to which a key of the user's keyring points: it has the same description and was made
- * by the same user. -1 if there is none, or if the given key holds no serial number. text is what
- * key_describe said of the given key. */
+/* The agent's key to which a key of the user's keyring points. Both keys have the same description and were
+ * made by this user. -1 if there is no such key, or if the given key does not contain a serial number. `text`
+ * is the text that key_describe wrote for the given key. */
 static inline long key_pointed_to(unsigned long pointer, const char *text) {
     unsigned char number[SERIAL_LENGTH];
     char target[LONGEST_DESCRIPTION];
@@ -78,7 +79,7 @@ static inline long key_pointed_to(unsigned long pointer, const char *text) {
         return -1;
     uint32_t serial =
         (uint32_t)number[0] << 24 | (uint32_t)number[1] << 16 | (uint32_t)number[2] << 8 | number[3];
-    /* Negative numbers name keyrings by their purpose. */
+    /* Negative numbers are special names of keyrings, not serial numbers. */
     if (serial == 0 || serial > INT32_MAX || !key_describe(serial, target) || !key_was_made_here(target) ||
         strcmp(key_description(target), key_description(text)) != 0)
         return -1;

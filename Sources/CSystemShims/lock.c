@@ -16,10 +16,11 @@
 
 enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024, FIRST_PAUSE_MS = 1, LONGEST_PAUSE_MS = 50 };
 
-/* The kernel grants the whole range only in a moment in which nobody holds a byte of it: beside 16 threads
- * that lock and release items without a pause such a moment does not come in 10 s. So the caller that waits
- * for the whole range holds the gate, and others begin no new lock of a byte while it is held. They go on
- * after GATE_MS: one of them may hold a byte for which the whole range waits, or wait for a slow program. */
+/* The kernel grants a lock of the whole range only when no byte of it is locked. If 16 threads lock and
+ * release items without a pause, this does not happen within 10 s. So a caller that waits for the whole range
+ * locks the gate, and other callers begin no new lock of a byte while the gate is locked. They wait at most
+ * GATE_MS, because one of them may hold a byte for which the whole range waits, or wait for a slow
+ * program. */
 enum { GATE_MS = 1000, LONGEST_GATE_PAUSE_MS = 8 };
 
 struct wait {
@@ -64,8 +65,8 @@ static void *wait_for_lock(void *argument) {
     return NULL;
 }
 
-/* The helper runs none of the host's signal handlers. If the host's thread-local variables do not fit on a
- * small stack, the helper gets the default stack. */
+/* Starts the helper with all signals blocked, so that it runs no signal handler of the host. If the host's
+ * thread-local variables do not fit on a small stack, the helper gets a stack of the default size. */
 static int start_helper(struct wait *wait) {
     pthread_attr_t attributes;
     pthread_t helper;
@@ -127,8 +128,8 @@ static void pass_gate(int descriptor, const struct tokenkeep_limit *limit) {
     }
 }
 
-/* 0 if the lock was granted; EBUSY if the wait is over. *abandoned then says whether the helper owns the
- * descriptor. */
+/* Waits for the lock. Returns 0 if the lock was granted, or EBUSY after the deadline or a cancellation.
+ * `*abandoned` is then true if the helper owns the descriptor. */
 static int wait_with_deadline(int descriptor, struct flock range, const struct tokenkeep_limit *limit,
                               int *abandoned) {
     struct wait *wait = NULL;
@@ -146,7 +147,7 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct t
     *abandoned = wait->abandoned = !wait->finished;
     if (*abandoned) {
         tokenkeep_abandoned_waits_add(1);
-        /* The caller gives up the wait for the whole range, so the gate opens, even if the helper thread
+        /* The caller no longer waits for the whole range, so release the gate, even if the helper thread
          * still waits. */
         struct flock gate = gate_lock();
         gate.l_type = F_UNLCK;

@@ -32,7 +32,7 @@ void tokenkeep_locks_after_fork_in_child(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* With the mutex held: makes room for one more descriptor. */
+/* Makes room for one more descriptor. The caller must hold the mutex. */
 static int make_room(void) {
     if (count < capacity)
         return 1;

@@ -1,4 +1,5 @@
-/* The place of modules follows the installation: it may have been moved since it was built. */
+/* Finds the directory of modules relative to this code, because the installation may have been moved since it
+ * was built. */
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
@@ -11,38 +12,39 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Where modules are if neither the shared library nor the program contains this code. */
+/* The directory of modules if the file that contains this code is not that of an installation. */
 #ifndef TOKENKEEP_MODULE_DIRECTORY
 #define TOKENKEEP_MODULE_DIRECTORY "/usr/local/lib/tokenkeep/modules"
 #endif
 
-/* The directory of modules, as seen from the program's directory. */
+/* The path of the directory of modules, relative to the program's directory. */
 #ifndef TOKENKEEP_MODULES_FROM_PROGRAM
 #define TOKENKEEP_MODULES_FROM_PROGRAM "../lib/tokenkeep/modules"
 #endif
 
-/* The directory of installed providers, as seen from the directory of modules. */
+/* The path of the directory of installed providers, relative to the directory of modules. */
 #ifndef TOKENKEEP_PROVIDERS_FROM_MODULES
 #define TOKENKEEP_PROVIDERS_FROM_MODULES "../../../share/tokenkeep/providers.d"
 #endif
 
-/* The agent, as seen from the program's directory. */
+/* The path of the agent, relative to the program's directory. */
 #ifndef TOKENKEEP_AGENT_FROM_PROGRAM
 #define TOKENKEEP_AGENT_FROM_PROGRAM "../libexec/tokenkeep/tokenkeep-agent"
 #endif
 
-/* The program for the TPM, as seen from the directory of modules. */
+/* The path of the program for the TPM, relative to the directory of modules. */
 #ifndef TOKENKEEP_TPM2_FROM_MODULES
 #define TOKENKEEP_TPM2_FROM_MODULES "../../../libexec/tokenkeep/tokenkeep-tpm2"
 #endif
 
-/* The shared object that contains this code, or the program if the program does; empty if unknown. Asked at
- * the start: later the working directory may be another one, and in a child of fork() a missing thread may
- * hold the loader's lock. */
+/* The path of the shared object or program that contains this code; empty if unknown. It is found when the
+ * library is loaded. Later, the working directory may be another directory, and in a child of fork() the
+ * loader's lock may stay locked by a thread of the parent. */
 static char own_file[PATH_MAX];
 
-/* The caller may have linked a program with raised privileges to another place. Without /proc the kernel's
- * name for the program is left: the path that execve was given. */
+/* Finds the path of the program. It stays unknown for a program with raised privileges, because the caller
+ * may have made a link to the program elsewhere. Without /proc, the path that was passed to execve is
+ * used. */
 static void find_program(void) {
     if (getauxval(AT_SECURE) != 0)
         return;
@@ -89,13 +91,14 @@ static int is_beside(char path[PATH_MAX], const char *file, size_t length, const
 
 void tokenkeep_module_directory(char *path) {
     static const char library[] = "/libtokenkeep.so", program[] = "/tokenkeep";
-    /* The library's name goes on with its version, the program's ends. */
+    /* The library's file name may continue with its version; the program's file name must be complete. */
     if (!is_beside(path, library, sizeof library - 1, "tokenkeep/modules") &&
         !is_beside(path, program, sizeof program, TOKENKEEP_MODULES_FROM_PROGRAM))
         strcpy(path, TOKENKEEP_MODULE_DIRECTORY);
 }
 
-/* Writes the path that the relative one has from the directory of modules. 0 if it does not exist. */
+/* Writes the path of a file that `relative` names from the directory of modules. Returns 0 if there is no
+ * such file. */
 static int resolve_from_modules(char path[PATH_MAX], const char *relative) {
     tokenkeep_module_directory(path);
     size_t length = strlen(path);

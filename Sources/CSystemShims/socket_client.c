@@ -1,4 +1,5 @@
-/* One request to a program that listens on a socket, and its reply: of messages, or of a stream. */
+/* Sends one request to a program that listens on a socket, and receives its reply, as messages or over a
+ * stream. */
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
@@ -9,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Lets the next call on the socket wait until the deadline. 0 if it has passed. */
+/* Limits the wait of the next call on the socket to the deadline. Returns 0 if the deadline has passed. */
 static int limit_wait(int descriptor, int option, int64_t deadline) {
     int milliseconds = tokenkeep_timeout_until(deadline);
     struct timeval left = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
@@ -48,7 +49,8 @@ static int send_message(int descriptor, const void *request, size_t length, int6
             return ETIMEDOUT;
         count = send(descriptor, request, length, MSG_NOSIGNAL);
     } while (count < 0 && errno == EINTR);
-    /* A peer that refuses may have replied and left before it read the request. */
+    /* These errors do not matter: a peer that refuses the request may have replied and closed the connection
+     * before it read the request. */
     if (count == (ssize_t)length || (count < 0 && (errno == EPIPE || errno == ECONNRESET)))
         return 0;
     return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
@@ -62,7 +64,8 @@ static int receive_message(int descriptor, int64_t deadline, uint8_t *reply, siz
         if (!limit_wait(descriptor, SO_RCVTIMEO, deadline))
             return ETIMEDOUT;
         count = recv(descriptor, reply, capacity, MSG_TRUNC);
-        /* The kernel reports once that the request was not read. The reply may lie behind this. */
+        /* The kernel reports once, by ECONNRESET, that the peer did not read the request. The next call may
+         * return the peer's reply. */
     } while (count < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
     if (count <= 0 || (size_t)count > capacity)
         return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
@@ -70,7 +73,8 @@ static int receive_message(int descriptor, int64_t deadline, uint8_t *reply, siz
     return 0;
 }
 
-/* Sends a request whose end the peer sees by its last byte. A stream may take it in parts. */
+/* Sends a request over a stream, in several parts if necessary. The peer recognises the request's end by its
+ * last byte. */
 static int send_text(int descriptor, const void *text, size_t length, int64_t deadline) {
     const uint8_t *request = text;
     while (length > 0) {

@@ -15,8 +15,8 @@ int tokenkeep_is_secure_execution(void) {
     return getauxval(AT_SECURE) != 0;
 }
 
-/* Gives a file of this user's the bits of mode that umask(2) took from it. A failure is ignored: the next use
- * of the file shows it. */
+/* Gives a new file of this user the permission bits of `mode` that umask(2) removed. A failure is ignored,
+ * because the next use of the file reports it. */
 static void complete_mode(int descriptor, mode_t mode) {
     struct stat status;
     if (tokenkeep_fstat(descriptor, &status) == 0 && status.st_uid == geteuid() &&
@@ -40,8 +40,8 @@ int tokenkeep_mkdirat(int directory, const char *path) {
     return (status.st_mode & 0700) == 0700 ? 0 : TEMP_FAILURE_RETRY(fchmodat(directory, path, 0700, 0));
 }
 
-/* Writes. `signal`: the one that the kernel sends to the thread with the error `failure`, and that would end
- * the host. */
+/* Writes while `signal` is blocked. The kernel sends this signal to the thread together with the error
+ * `failure`, and the signal would end the host. */
 static ssize_t write_without(int signal, int failure, int descriptor, const void *bytes, size_t count,
                              off_t offset) {
     sigset_t limit, before, pending;

@@ -2,7 +2,7 @@ package import TokenKeepCore
 
 /// The cases that every module must pass, for `tokenkeep module check` and for the tests.
 ///
-/// The cases use a namespace of their own, and clear the items that they have saved.
+/// The cases use a separate namespace, and clear the items that they have saved.
 package struct Conformance {
     /// The result of a case.
     package enum Outcome: Sendable {

@@ -18,7 +18,8 @@ enum ConformanceCases {
             let (name, patience) = (try subject.name("late"), Deadline(milliseconds: 1000))
             _ = try? subject.module.load(name, CallContext(deadline: Deadline(milliseconds: 1)))
             try subject.require(!patience.hasPassed, "a load with 1 ms took longer than 1 s")
-            // The abandoned load may still run, so wait until the module can answer again, for at most 10 seconds.
+            // The abandoned load may still be running, and other calls fail until it ends. Wait for its end, at most 10
+            // seconds.
             let end = Deadline(milliseconds: 10_000)
             while !subject.module.mayAnswer, !end.hasPassed { ShortPause.wait(milliseconds: 10) }
             try subject.require(subject.module.mayAnswer, "after that it answers no more")

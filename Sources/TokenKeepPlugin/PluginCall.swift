@@ -24,7 +24,7 @@ final class PluginCall: Sendable {
 
     let deadline: Deadline
     let promptsAllowed: Bool
-    /// Whether errors repeat the module's messages.
+    /// Whether the errors of this call quote the module's messages.
     private let repeatsWords: Bool
     private let told = MutexGuarded(Told())
 
@@ -66,7 +66,8 @@ final class PluginCall: Sendable {
         told.withLock { if $0.remarks.count < PluginCall.mostRemarks { $0.remarks.append(text) } }
     }
 
-    /// Stores the item or the error of `read`. The argument of `read` is true if the secret is needed.
+    /// Stores the item that `read` returns, or the error that it throws. The argument of `read` is true if the secret
+    /// is needed.
     func answer(_ read: (_ withSecret: Bool) throws(TokenKeepError) -> AnsweredItem) {
         let (count, isFaulty, expected) = told.withLock { ($0.items.count, $0.fault != nil, $0.expected) }
         let most = expected == .list ? PluginCall.mostItems : 1
@@ -124,7 +125,7 @@ final class PluginCall: Sendable {
 extension TokenKeepError {
     static let late = TokenKeepError(.timedOut, "the module did not answer in time")
 
-    /// The error for an invalid answer of a module.
+    /// Makes the error for an invalid answer of a module. `words` describe the invalid part.
     static func foreign(_ words: String) -> TokenKeepError {
         TokenKeepError(.corrupt, "the module answered with \(words)")
     }

@@ -4,7 +4,7 @@ import TokenKeepCore
 final class PluginHandle: @unchecked Sendable {
     private var transport: (any PluginTransport)?
 
-    /// The transport, which is opened if it is not open.
+    /// Returns the module's transport. Opens the transport first if it is not open.
     ///
     /// - Throws: the error that makes the module unusable. The next call tries again.
     func transport(

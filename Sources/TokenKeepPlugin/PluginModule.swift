@@ -7,8 +7,8 @@ package import TokenKeepCore
 /// call returns by its deadline. A module that did not answer gets no calls until its pending call returns. Answers are
 /// untrusted and are checked.
 ///
-/// A precondition is checked just before the save, so a caller that must exclude other processes holds a lock around
-/// the call.
+/// A save's precondition is checked just before the save. Another process may change the item between the check and
+/// the save, so a caller that must prevent this holds a lock around the call.
 package final class PluginModule: BasicModule {
     /// The settings of a module.
     package struct Setting: Sendable {
@@ -18,17 +18,17 @@ package final class PluginModule: BasicModule {
         package var name: String
         /// The arguments in the stack's line.
         package var arguments: [String] = []
-        /// The maximum time of a call, within its own deadline, in milliseconds.
+        /// The maximum duration of a call, in milliseconds. An earlier deadline of the call applies as well.
         package var timeoutMilliseconds: UInt32 = 5000
         /// Whether a module that cannot be loaded counts as absent.
         package var mayBeMissing = false
         /// Whether the module is deferrable: changes that the module missed become pending.
         package var supportsPendingWrites = true
-        /// The time without calls after which a program that keeps running must end, in milliseconds.
+        /// The time without calls, in milliseconds, after which a program that was kept running is ended.
         package var idleMilliseconds: UInt32 = 5000
         /// Whether errors quote the module's messages.
         ///
-        /// True only in a check, which uses secrets of its own, because a module can hide a secret in a message.
+        /// A message can contain a secret. So this is true only in a check of the module, which uses test secrets.
         package var repeatsWords = false
         /// The clock that dates saves.
         package var clock: @Sendable () -> UnixTime = { .now }

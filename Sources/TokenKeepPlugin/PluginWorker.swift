@@ -5,9 +5,10 @@ import TokenKeepCore
 
 /// The only thread on which a module's functions run, one after another.
 ///
-/// A caller waits until its deadline. A function that still runs at the deadline is abandoned, and all other calls fail
-/// at once until it returns; calls do not fail if it has run for less than ``hasty``. A function that has not begun by
-/// the deadline never runs. On the thread, all signals are blocked except the signals of faults.
+/// A caller waits until its deadline. A function that still runs at the deadline is abandoned. Until the abandoned
+/// function returns, all other calls fail at once, except while the function has run for less than ``hasty``. A
+/// function that has not begun by the deadline never runs. On the thread, all signals are blocked except the signals of
+/// faults.
 final class PluginWorker: Sendable {
     /// The time in milliseconds within which a missing answer proves nothing: on a busy machine the module may be
     /// healthy.
@@ -59,7 +60,8 @@ final class PluginWorker: Sendable {
         try outcome.get()
     }
 
-    /// Ends the thread after all jobs and `body`. If the thread was ever started, waits for the end until `patience`.
+    /// Runs `body` after all queued jobs, and then ends the thread. If the thread was ever started, waits for its end,
+    /// at most until `patience`.
     func end(patience: Deadline, _ body: @escaping @Sendable () -> Void) { shared.end(patience, body) }
 
     private final class Job: @unchecked Sendable {
@@ -199,8 +201,8 @@ final class PluginWorker: Sendable {
             guard owner.load(ordering: .acquiring) == 0 else { return }
             var (all, before) = (sigset_t(), sigset_t())
             sigfillset(&all)
-            // A fault ends the process if its signal is blocked. Unblocked, the signal reaches the program's own
-            // handler.
+            // Leave the signals of faults unblocked. A fault whose signal is blocked ends the process at once, without
+            // a call of the host program's handler.
             for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&all, fault) }
             pthread_sigmask(SIG_SETMASK, &all, &before)
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
@@ -235,12 +237,12 @@ final class PluginWorker: Sendable {
 
         /// Waits for a job. The caller must hold the mutex.
         ///
-        /// The first wait after a job has a time limit, after which `whenIdle` runs.
+        /// The first wait after a job has a time limit. If no job arrives within the limit, `whenIdle` runs.
         private func awaitJob(_ isIdle: inout Bool) {
             guard !isIdle, idle > 0 else { return _ = pthread_cond_wait(jobArrived, mutex) }
             let end = tokenkeep_deadline_after(idle)
             var isOver = false
-            // A wait may end before a job has arrived. Such an end does not restart the time limit.
+            // A wait may end although no job has arrived. The loop then waits for the rest of the time limit.
             while jobs.isEmpty, !hasEnded, !isOver {
                 isOver = tokenkeep_condition_wait(jobArrived, mutex, end) == ETIMEDOUT
             }

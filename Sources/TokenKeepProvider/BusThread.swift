@@ -3,7 +3,8 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 
-/// The loop of the bus thread: messages, results of workers, changes of the vault, signals of the system, timers.
+/// The loop of the bus thread. It handles messages, results of workers, changes of the vault, system signals and
+/// timers.
 extension Provider {
     /// Registers all objects with sd-bus. Called before the names are requested, so that the first call finds its
     /// object.
@@ -40,11 +41,11 @@ extension Provider {
 
     /// Requests the program's bus names, but never takes a name from another owner.
     ///
-    /// The program's own names are requested before `org.freedesktop.secrets`: from them a client of the latter learns
-    /// that its owner is a provider, and of which vault.
+    /// The program's own names are requested before `org.freedesktop.secrets`. So a client that sees the owner of
+    /// `org.freedesktop.secrets` can already see that this owner is a provider, and which vault it serves.
     func requestNames() throws(TokenKeepError) {
-        // This check comes first: otherwise a program that cannot own both names would receive calls to its own name,
-        // and end.
+        // Check the service's name first. Otherwise this program could own its own name and receive calls, and then end
+        // because the service's name has another owner.
         guard bus.process(of: Provider.name) == nil else { throw isTaken(Provider.name) }
         if let identifier = try? store.records.opener.vaultID() { claimName(ofVault: identifier) }
         for name in [Provider.ownName, Provider.name] {
@@ -81,8 +82,8 @@ extension Provider {
         }
     }
 
-    /// The maximum number of messages handled in one turn of the loop. A flood of messages does not delay results or
-    /// waiting calls for longer.
+    /// The maximum number of messages handled in one turn of the loop, so that a flood of messages does not delay
+    /// results and waiting calls for long.
     private static let takenAtOnce = 32
 
     /// Runs the loop until the bus connection ends, or the names are released and no work is in flight.

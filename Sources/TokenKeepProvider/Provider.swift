@@ -36,7 +36,7 @@ final class Provider {
     var makingCollections: Set<String> = []
     /// The old names of records whose items' attributes are being changed, by the new names.
     var moving: [ItemName: ItemName] = [:]
-    /// The identifiers that are being written into records, by the records' names.
+    /// The items' identifiers that are being written into records, by the records' names.
     private var pinning: [ItemName: String] = [:]
     var freshness = Freshness()
     /// Calls that may be served, because their read of the vault has ended.
@@ -81,7 +81,8 @@ final class Provider {
         workers.submit(on: key, for: client) { [results] in results.post(ticket, work()) }
     }
 
-    /// Runs `work` on a thread of its own, and then `completion` on the bus thread.
+    /// Runs `work` on a separate thread, or on a worker if no thread can be started; and then `completion` on the bus
+    /// thread.
     func runAlone<Value: Sendable>(
         _ work: @escaping @Sendable () -> Value, then completion: @escaping (Value) -> Void
     ) {
@@ -120,7 +121,7 @@ final class Provider {
         for (ticket, value) in results.take() { completions.removeValue(forKey: ticket)?(value) }
     }
 
-    /// Whether any call or other work is not completed.
+    /// Whether any call or other work has not been completed yet.
     var hasWorkInFlight: Bool { !completions.isEmpty || !freshness.waiting.isEmpty || !ready.isEmpty }
 
     // MARK: the index
@@ -203,7 +204,7 @@ final class Provider {
 
     private func apply(_ look: VaultLook) {
         defer {
-            // Much of what the start and the reading of a vault used of the program is not used again.
+            // The program's start and a read of the whole vault use much memory that is not needed again.
             if !freshness.hasLooked || look.whole != nil { tokenkeep_give_back_memory() }
             freshness.hasLooked = true
         }
@@ -216,7 +217,8 @@ final class Provider {
         claimName(ofVault: look.state.vaultID)
         if let whole = look.whole { replaceAll(whole) }
         for (name, details) in look.changes where !freshness.written.contains(name) { update(name, details) }
-        // Before, programs were told of an empty vault that was locked, or could not be read.
+        // If an earlier read failed, clients have seen an empty service, locked or unreadable. So the items of the
+        // first complete read must be signalled as new.
         let appears = look.whole != nil && !freshness.isIndexed && freshness.hasLooked
         freshness.isIndexed = freshness.isIndexed || look.whole != nil
         if appears { signalRead(look.state) } else { become(look.state) }
@@ -243,7 +245,8 @@ final class Provider {
         try? ItemName(namespace: ReservedNamespace.name, service: id, account: "")
     }
 
-    /// Puts a change that this program made into the index. A read that is running may have missed the change.
+    /// Puts a change that this program made into the index. A read of the vault that is running may have missed the
+    /// change, so that read's result for this record is ignored.
     func wrote(_ name: ItemName, _ details: ItemDetails?) {
         freshness.written.insert(name)
         update(name, details)
@@ -287,7 +290,8 @@ final class Provider {
     private func update(_ name: ItemName, _ details: ItemDetails?) {
         switch details.flatMap(ItemMapping.object(of:)) {
         case .item(let found):
-            // A read may return both records of a move, the new one first: the old one is then ignored.
+            // While an item is being moved to another record, a read may return both records. Once the item is indexed
+            // under the new name, ignore the old record.
             guard index.item(named: name) != nil || !moving.values.contains(name) else { return }
             let item = placed(found)
             if let before = index.item(named: name), before.path != item.path { drop(before) }

@@ -3,7 +3,7 @@ import TokenKeepCore
 /// The parsed command line of the program.
 struct ProviderOptions: Sendable {
     var mayPrompt = true
-    /// The program that asks for the password; nil for `pinentry` in its usual folders.
+    /// The path of the program that asks the user for the password; nil for `pinentry` in its usual folders.
     var pinentry: String?
     var passwordFile: String?
     var passwordDescriptor: Int32?

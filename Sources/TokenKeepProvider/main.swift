@@ -14,7 +14,8 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
     let provider = try Provider(
         try Bus(), try Store(StoreConfiguration(stackText: "any required vault")), options)
     try StartUnlock.unlock(provider.store, options)
-    // Signals are handled before the names are owned, because any program that sees the owner may send it a signal.
+    // Handle signals before the program owns its names, because a program that sees the owner of a name may send it a
+    // signal.
     let signals = tokenkeep_signals_open()
     try provider.register()
     try provider.requestNames()
@@ -46,7 +47,7 @@ do throws(TokenKeepError) {
         case "unlock-running": try ClientCommands.unlock()
         case "lock-running": try ClientCommands.lock()
         default:
-            // On the private bus of `run` this provider serves, even if another keyring is installed.
+            // On the private bus of the command `run`, this provider does not give way to another installed keyring.
             if options.readyDescriptor == nil { Yielding.yieldIfReplaced() }
             try run(options)
         }

@@ -10,8 +10,8 @@ public import TokenKeepCore
 /// error is an absence (``TokenKeepError/isAbsence``). In a child that `fork()` made after the module was used, every
 /// call throws ``Status/unavailable``.
 ///
-/// The service has no transactions, so a precondition is checked just before the save. A caller that must exclude other
-/// processes holds a lock around the call.
+/// The service has no transactions, so another process may change an item between the check of a save's precondition
+/// and the save. A caller that must prevent this holds a lock around the call.
 public final class SecretServiceModule: BasicModule {
     /// The module's name in a stack: `secret-service`.
     public let name = "secret-service"
@@ -19,7 +19,7 @@ public final class SecretServiceModule: BasicModule {
     private struct Links {
         var connection: BusConnection?
         var link: ServiceLink?
-        /// Whether the service on the connection is a provider that serves this very vault.
+        /// Whether the service on the connection is the provider that serves this store's vault.
         var isOwnVault = false
     }
 
@@ -35,7 +35,8 @@ public final class SecretServiceModule: BasicModule {
     /// Makes a module that connects to the service at its first call.
     ///
     /// - Parameters:
-    ///   - timeoutMilliseconds: the maximum time of a call, within its own deadline. Only prompts may take longer.
+    ///   - timeoutMilliseconds: the maximum duration of a call, not counting prompts. An earlier deadline of the call
+    ///     applies as well.
     ///   - versionKey: returns the key that computes item versions, whenever a call needs it.
     public convenience init(
         timeoutMilliseconds: UInt32 = 5000,
@@ -49,8 +50,8 @@ public final class SecretServiceModule: BasicModule {
     ///
     /// - Parameters:
     ///   - address: the bus to use instead of the session bus.
-    ///   - vaultID: returns the identifier of this store's vault, by which the module recognises a provider of it; nil
-    ///     without a vault.
+    ///   - vaultID: returns the identifier of this store's vault, by which the module recognises the provider of that
+    ///     vault; nil if there is no vault.
     package init(
         timeoutMilliseconds: UInt32, address: String?, vaultID: @escaping @Sendable () -> String? = { nil },
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -94,7 +95,7 @@ public final class SecretServiceModule: BasicModule {
         return true
     }
 
-    /// Whether the service is a provider that serves this vault. Waits at most 250 ms for the answer.
+    /// Whether the service is the provider that serves this store's vault. Waits at most 250 ms for the answer.
     public func isOwnVault(_ call: CallContext) -> Bool {
         guard mayAnswer else { return false }
         do throws(TokenKeepError) {
@@ -105,8 +106,9 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// Calls the observer when the service signals a change, from the next call on. Services do not signal every
-    /// change.
+    /// Registers an observer, which is called when the service signals a change. Services do not signal every change.
+    ///
+    /// No signals arrive before the module's next call.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
 
     /// Unlocks the default collection (keyring), which may prompt the user.
@@ -134,7 +136,8 @@ public final class SecretServiceModule: BasicModule {
         return version
     }
 
-    /// Saves an item if one message to the service is enough: a new item, or only a new secret.
+    /// Saves an item if one message to the service is enough, that is, for a new item, or if only the secret changes.
+    /// Otherwise returns nil.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try change(request.name, call.withoutPrompts, isConditional: request.precondition != .none) {
             writing throws(TokenKeepError) in
@@ -252,7 +255,8 @@ public final class SecretServiceModule: BasicModule {
 
     /// Runs `body` with the current link to the service.
     ///
-    /// Repeats `body` with a new link if the service ended meanwhile, or if the session's key was doubted.
+    /// Repeats `body` with a new link if the service ended meanwhile, or if `body` found signs that the two ends of the
+    /// session have different keys.
     ///
     /// - Parameter early: the searches with which `body` begins, to be sent while a new link is made; nil if `body`
     ///   begins with something else.
@@ -311,7 +315,7 @@ public final class SecretServiceModule: BasicModule {
         ServiceCall(link: link, call: call, budget: budget, module: name, doubt: doubt, early: early)
     }
 
-    /// Discards a link whose session key is doubted. Keeps the link's connection.
+    /// Discards a link whose two ends may have different session keys. Keeps the link's connection.
     private func drop(_ doubted: ServiceLink) {
         doubted.refuse()
         replaceLinks { $0.link === doubted ? Links(connection: $0.connection) : $0 }
@@ -370,7 +374,7 @@ public final class SecretServiceModule: BasicModule {
         _ = consume before  // the old objects are released here, outside the lock
     }
 
-    /// The current connection and link; nil if there is none. Discards a lost connection or link, and closes the
+    /// The current connection and link, each nil if there is none. If either is lost, discards both and closes the
     /// breaker.
     private func present() -> (BusConnection?, ServiceLink?) {
         let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in

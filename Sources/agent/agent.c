@@ -5,11 +5,12 @@
 
 #include <systemd/sd-daemon.h>
 
-/* The agent has the pending writes drained by a unit, for it reads no vault. At an unlock
- * tokenkeep-unlocked.target starts the same unit. */
+/* The unit that drains pending writes. The agent starts it for this, because the agent itself reads no vault.
+ * At an unlock, tokenkeep-unlocked.target starts the same unit. */
 #define SYNC_UNIT "tokenkeep-sync.service"
 
-/* Each round of actions changes the facts on which it depends. More rounds would be a fault. */
+/* The maximum number of rounds of actions after a change of the facts. Each round changes the facts, so a
+ * next round may follow; more rounds than this are a fault of the program. */
 #define MOST_ROUNDS 8
 
 static void connect_session_bus(struct agent *agent, const struct action *action) {

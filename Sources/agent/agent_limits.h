@@ -1,4 +1,4 @@
-/* Numbers of the agent (docs/screen-lock.md). */
+/* Limits and time limits of the agent (docs/screen-lock.md). */
 #ifndef TOKENKEEP_AGENT_LIMITS_H
 #define TOKENKEEP_AGENT_LIMITS_H
 
@@ -7,20 +7,24 @@
 #define AGENT_SAVERS      5
 #define AGENT_CONNECTIONS 64
 
-/* The kernel ends a key this many seconds after it was last renewed. */
+/* The lifetime of a published key after its last renewal, in seconds. Then the kernel ends the key. */
 #define AGENT_KEY_S 180
-/* A renewal wakes the agent twice, by its timer and by login1's reply: once a minute on average. */
+/* The interval between two renewals, in seconds. A renewal wakes the agent twice, by its timer and by
+ * login1's reply, so the agent wakes once a minute on average. */
 #define AGENT_RENEWAL_S 120
-/* A key that arrives while the screen is locked waits this long for the screen: lockers ask for the password
- * before they say that the screen is open. */
+/* The time, in seconds, for which a key that arrives while the screen is locked waits for the unlock of the
+ * screen. Lockers check the password, which also unlocks the vault, before they report that the screen is
+ * unlocked. */
 #define AGENT_WAIT_S 30
-/* Without login1 for this long, the screen counts as locked. */
+/* The time without login1, in seconds, after which the screen counts as locked. */
 #define AGENT_LOGIN1_S 10
-/* The deadline of each call on a bus. */
+/* The time limit of each call on a bus, in seconds. */
 #define AGENT_CALL_S 2
-/* `tokenkeep sync` is started at most once in this time for Secret Services that appear. */
+/* The minimum interval, in seconds, between two starts of `tokenkeep sync` for Secret Services that
+ * appear. */
 #define AGENT_SYNC_S 300
-/* Requests are read once the lock sources are known, or after this time: clients wait 500 ms. */
+/* The time, in milliseconds, after which requests are read even if the lock sources are not known yet. It is
+ * shorter than the 500 ms for which clients wait. */
 #define AGENT_START_MS 300
 
 #define SECOND_US 1000000ULL

@@ -9,32 +9,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* News of a source that the other facts do not show. */
+/* An event that a source reports and that the other facts do not contain. */
 enum event_kind {
     EVENT_NONE,
-    /* The screen was locked. The source will also tell the lock's end. */
+    /* The screen was locked. The source will also report the unlock. */
     EVENT_LOCKED,
-    /* The screen was locked, by the word of a source that tells no end. */
+    /* The screen was locked, as reported by a source that never reports the unlock. */
     EVENT_LOCKED_ONCE,
     /* A screensaver became active. */
     EVENT_SAVER_ACTIVE,
-    /* Requests: to hold a key, to drop a vault's keys. */
+    /* A request to hold a key; a request to drop a vault's keys. */
     EVENT_HOLD,
     EVENT_DROP,
-    /* The time of a renewal came. */
+    /* A renewal is due. */
     EVENT_RENEWAL,
     /* The wall clock was set. */
     EVENT_CLOCK_SET,
     /* A Secret Service appeared on the user's bus. */
     EVENT_SECRET_SERVICE,
-    /* The time came for a start of `tokenkeep sync` that was put off. */
+    /* A delayed start of `tokenkeep sync` is due. */
     EVENT_SYNC,
 };
 
 struct event {
     enum event_kind kind;
     enum lock_word word;
-    /* In the buffer of the request. */
+    /* The request's key, which lies in the buffer for requests. */
     const struct class_key *key;
     const uint8_t *vault_id;
 };
@@ -42,19 +42,19 @@ struct event {
 /* One of the user's sessions at login1. */
 struct session_facts {
     bool is_used;
-    /* login1 answered for it. */
+    /* Whether login1 has described this session. */
     bool is_known;
     bool is_graphical;
-    /* A property has a wrong type: counts as locked. */
+    /* Whether a property has a wrong type. The session then counts as locked. */
     bool is_bad;
     bool is_locked;
     struct proof_key kind;
 };
 
 struct login1_facts {
-    /* login1 has answered for all sessions, and nothing failed since. */
+    /* Whether login1 has described all sessions, and no call has failed since. */
     bool is_ready;
-    /* login1 has not been ready for AGENT_LOGIN1_S. */
+    /* Whether login1 has not been ready for AGENT_LOGIN1_S seconds. */
     bool is_gone;
     bool is_sleeping;
     struct session_facts sessions[AGENT_SESSIONS];
@@ -66,29 +66,30 @@ struct saver_facts {
 };
 
 struct facts {
-    /* The boot clock in microseconds. */
+    /* The present time on the boot clock, in microseconds. */
     uint64_t now;
     struct event event;
     struct login1_facts login1;
     struct saver_facts savers[AGENT_SAVERS];
-    /* AGENT_KEYS places. */
+    /* The held keys, an array of AGENT_KEYS places. */
     const struct held_key *keys;
     const struct proofs *proofs;
-    /* The lock that no source will end, by its word. The next key ends it. */
+    /* The source of a lock whose end no source will report. The next key that arrives ends this lock. */
     enum lock_word event_lock;
-    /* The state that was last announced. */
+    /* Whether the state that was last announced is "locked". */
     bool is_shown_locked;
     enum lock_word shown_word;
-    /* When `tokenkeep sync` was last started for a Secret Service that appeared; 0: never. */
+    /* The time of the last start of `tokenkeep sync` for a Secret Service that appeared; 0 if there was
+     * none. */
     uint64_t synced_at;
-    /* The service manager's limit for signs of life; 0: none. */
+    /* The time, in microseconds, within which the service manager expects a sign of life; 0 for no limit. */
     uint64_t watchdog_us;
     bool is_renewal_armed, is_waiting_armed;
-    /* Requests are read. AGENT_START_MS have passed. */
+    /* Whether requests are read; whether AGENT_START_MS have passed since the start. */
     bool is_serving, is_start_over;
 };
 
-/* Keeps an event for the next step. */
+/* Stores an event for the next step. */
 static inline void facts_tell(struct facts *facts, enum event_kind kind, enum lock_word word) {
     facts->event = (struct event){.kind = kind, .word = word};
 }

@@ -4,7 +4,7 @@
 #include "../CSystemShims/keyring_calls.h"
 #include "class_keys.h"
 
-/* More class keys than vaults that one user has unlocked at a time. */
+/* The maximum number of class keys that one sweep revokes. A user's unlocked vaults have fewer. */
 #define SWEPT_KEYS 64
 
 struct swept {
@@ -12,7 +12,7 @@ struct swept {
     size_t count;
 };
 
-/* Collects "tokenkeep:VAULTID:PURPOSE:…" of the agent's purposes. */
+/* Collects the descriptions "tokenkeep:VAULTID:PURPOSE:…" whose purpose is one of the agent's. */
 static void collect(const char *description, void *data) {
     struct swept *swept = data;
     const char *purpose = description + sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH;
@@ -23,7 +23,8 @@ static void collect(const char *description, void *data) {
     strcpy(swept->descriptions[swept->count++], description);
 }
 
-/* Whether a login unlocked the vault of a key for a minute, and its session has yet to begin. */
+/* Whether a login unlocked the vault of a key for one minute only, because the login's session has not begun
+ * yet. */
 static int is_unconfirmed(const char *description) {
     char mark[DESCRIPTION_LENGTH];
     int length = (int)sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH;

@@ -1,10 +1,11 @@
-/* Class keys that other programs put into the user's keyring, as an unlock without an agent does. */
+/* Class keys that other programs put into the user's keyring, for example an unlock while no agent runs. */
 #ifndef TOKENKEEP_AGENT_FOREIGN_KEYS_H
 #define TOKENKEEP_AGENT_FOREIGN_KEYS_H
 
 #include <stdbool.h>
 
-/* Revokes them. Those of a login that no session has confirmed end within a minute, and can be spared. */
+/* Revokes these keys. If `spares_unconfirmed`, keeps the keys of a login that no session has confirmed yet,
+ * which end within a minute. */
 void foreign_keys_sweep(bool spares_unconfirmed);
 
 #endif

@@ -49,7 +49,8 @@ static void unlink_from(int32_t serial, int32_t keyring) {
         (void)key_control(KEYCTL_UNLINK, (unsigned long)serial, (unsigned long)keyring, 0, 0);
 }
 
-/* The key itself first: it is what others read. */
+/* Revokes the key itself first, and then the key that points to it, because other programs read the key
+ * itself. */
 static void unpublish(struct held_key *entry) {
     revoke_serial(entry->serial);
     unlink_from(entry->serial, KEY_SPEC_THREAD_KEYRING);
@@ -64,8 +65,8 @@ void held_keys_drop(struct held_key *entry) {
     explicit_bzero(entry, sizeof *entry);
 }
 
-/* The entry for a key: the entry of the same name, else an unused entry, else the entry that was held
- * longest. */
+/* The entry for a key: the entry with the same name; if there is none, an unused entry; if all entries are
+ * used, the entry that has been held for the longest time. */
 static struct held_key *entry_for(struct held_keys *keys, const struct class_key *key) {
     struct held_key *found = &keys->entries[0];
     for (size_t index = 0; index < AGENT_KEYS; index++) {
@@ -90,7 +91,8 @@ struct held_key *held_keys_add(struct held_keys *keys, const struct class_key *k
     return entry;
 }
 
-/* The kernel's timeouts are whole seconds; 0 would mean no end. */
+/* The whole seconds until a time, for the kernel's timeout of a key. At least 1, because 0 would mean no
+ * timeout. */
 static uint32_t seconds_until(uint64_t now, uint64_t ends_at) {
     return ends_at <= now ? 1 : (uint32_t)((ends_at - now + SECOND_US - 1) / SECOND_US);
 }
@@ -122,8 +124,8 @@ static int renew(int32_t serial, uint32_t seconds) {
     return key_control(KEYCTL_SET_TIMEOUT, (unsigned long)serial, seconds, 0, 0) < 0 ? errno : 0;
 }
 
-/* Whether the user's keyring still has the key that holds the number. A program may have unlinked it, or put
- * a key of its own in its place. */
+/* Whether the user's keyring still has the key that contains the serial number. A program may have unlinked
+ * that key, or replaced it by another key. */
 static int is_linked(const struct held_key *entry) {
     char text[DESCRIPTION_LENGTH];
     describe(&entry->key, text);
@@ -139,8 +141,9 @@ void held_keys_renew(struct held_key *entry, uint64_t now, uint64_t ends_at) {
         entry->ends_at = ends_at;
         return;
     }
-    /* Ended before its time on the boot clock: the wall clock was set forward. Everything else counts as
-     * revoked, and what was revoked is never published again. */
+    /* If the kernel ended the key before its time on the boot clock, the wall clock was set forward, so
+     * publish the key again. In all other cases the key counts as revoked, and a revoked key is never
+     * published again. */
     if (error == EKEYEXPIRED && now < entry->ends_at) {
         unpublish(entry);
         if (held_keys_publish(entry, now, ends_at) == 0)

@@ -16,8 +16,9 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-/* Makes the socket's directory if the one above is the user's or root's. In that of another user, as with
- * sudo -E, a directory of this user's would shut the other's agent out. Returns 0 or an errno. */
+/* Makes the socket's directory if the parent directory belongs to the user or to root. The parent may belong
+ * to another user, as with sudo -E; a directory of this user in it would exclude that user's agent. Returns 0
+ * or an errno. */
 static int make_runtime_folder(char *path) {
     char *slash = strrchr(path, '/');
     struct stat status;
@@ -49,7 +50,7 @@ static int open_runtime_folder(char path[PATH_MAX]) {
     return -1;
 }
 
-/* Makes the socket in a directory that the agent alone uses: it has the lock. */
+/* Makes the socket. The caller holds the directory's lock, so no other agent uses the directory. */
 static int make_listener(const char *folder) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (snprintf(address.sun_path, sizeof address.sun_path, "%s/agent", folder) >=

@@ -2,8 +2,8 @@
 #ifndef TOKENKEEP_AGENT_LISTENER_H
 #define TOKENKEEP_AGENT_LISTENER_H
 
-/* The socket that the service manager gave, or a new one in XDG_RUNTIME_DIR. Negative: an errno, EWOULDBLOCK
- * if another agent of the user runs. */
+/* The socket that the service manager passed, or a new socket in XDG_RUNTIME_DIR. On failure a negative
+ * errno; -EWOULDBLOCK if another agent of the user is running. */
 int listener_open(void);
 
 #endif

@@ -27,15 +27,16 @@ static void keep_lock(const struct facts *facts, enum lock_word word, struct act
         add(actions, ACTION_KEEP_LOCK)->word = word;
 }
 
-/* A lock that tells its end takes the place of one that does not. login1's silence is no lock of the screen,
- * and its end no unlock. */
+/* Adds the actions of a lock. A lock whose end will be reported replaces a lock whose end will not. Silence
+ * of login1 is no lock of the screen, so the end of the silence is no unlock. */
 static void lock(const struct facts *facts, enum lock_word event_lock, struct actions *actions) {
     enum lock_word lasting = lock_state_lasting(facts);
     keep_lock(facts, lasting == WORD_HINT || lasting == WORD_ACTIVE ? WORD_NO_LOCK : event_lock, actions);
     add(actions, ACTION_DROP_ALL);
 }
 
-/* The user typed the password: after a lock that tells no end, the screen is open. */
+/* Adds the actions of a request to hold a key. The user has typed the password, so a lock whose end no source
+ * reports has ended. */
 static void hold(const struct facts *facts, struct actions *actions) {
     bool is_locked = lock_state_lasting(facts) != WORD_NO_LOCK;
     add(actions, ACTION_CONNECT);
@@ -49,8 +50,8 @@ static void hold(const struct facts *facts, struct actions *actions) {
     add(actions, ACTION_START_TARGET);
 }
 
-/* Without a graphical session no lock will end the keys, so their time is not extended: the kernel ends them.
- * Returns whether a key is left. */
+/* Renews the published keys. Without a graphical session, no lock would end the keys, so they are not renewed
+ * and the kernel ends them. Returns whether a key is left. */
 static bool renew_keys(const struct facts *facts, struct actions *actions) {
     bool is_extended = lock_state_is_open(facts) && lock_state_graphical_sessions(facts) > 0, is_left = false;
     for (size_t index = 0; index < AGENT_KEYS; index++) {
@@ -81,7 +82,8 @@ static void start_sync(const struct facts *facts, struct actions *actions) {
     add(actions, ACTION_START_SYNC);
 }
 
-/* A service that comes and goes is served once in AGENT_SYNC_S: a later appearance waits, and is not lost. */
+/* Starts `tokenkeep sync` for a Secret Service that appeared, at most once in AGENT_SYNC_S seconds. If a
+ * service appears earlier, the start is delayed, but not dropped. */
 static void sync_with_service(const struct facts *facts, struct actions *actions) {
     uint64_t next = facts->synced_at + AGENT_SYNC_S * SECOND_US;
     if (facts->synced_at == 0 || facts->now >= next)
@@ -100,7 +102,8 @@ static void locked_once(const struct facts *facts, struct actions *actions) {
         add(actions, facts->login1.is_sleeping ? ACTION_LET_SLEEP : ACTION_INHIBIT_SLEEP);
 }
 
-/* A screensaver's signal counts only if login1 is not known to tell the lock of every session. */
+/* Handles the signal of a screensaver. It is ignored if login1 is known to report the lock of every
+ * session. */
 static void saver_became_active(const struct facts *facts, struct actions *actions) {
     if (!facts->is_shown_locked && lock_state_word(facts) != WORD_NO_LOCK)
         lock(facts, facts->event_lock, actions);
@@ -112,7 +115,8 @@ static void drop_vault(const struct facts *facts, struct actions *actions) {
     add(actions, ACTION_STOP_TARGET);
 }
 
-/* The kernel ends keys by the wall clock: set back, it would keep them for longer. */
+/* Renews the keys after a change of the wall clock. The kernel ends keys by this clock, so a clock that was
+ * set back would keep them for longer. */
 static void clock_was_set(const struct facts *facts, struct actions *actions) {
     (void)renew_keys(facts, actions);
 }
@@ -132,7 +136,8 @@ static void follow_event(const struct facts *facts, struct actions *actions) {
     rules[facts->event.kind](facts, actions);
 }
 
-/* Notes which source locked the present desktops. A screensaver does not say which of two it locked. */
+/* Records which source locked the present desktops. If there are two, a screensaver's signal does not say
+ * which of them was locked. */
 static void note_proofs(const struct facts *facts, struct actions *actions) {
     bool is_alone = lock_state_graphical_sessions(facts) == 1, is_active = lock_state_is_saver_active(facts);
     for (size_t index = 0; index < AGENT_SESSIONS; index++) {
@@ -147,7 +152,8 @@ static void note_proofs(const struct facts *facts, struct actions *actions) {
     }
 }
 
-/* Keys that wait are published only once login1 has answered for every session: a new one may be locked. */
+/* Whether waiting keys may be published. They may not before login1 has described every session, because a
+ * new session may be locked. */
 static bool may_publish_waiting(const struct facts *facts) {
     for (size_t index = 0; index < AGENT_SESSIONS; index++) {
         if (facts->login1.sessions[index].is_used && !facts->login1.sessions[index].is_known)

@@ -1,4 +1,4 @@
-/* The agent's actions: a pure function of the facts. */
+/* Decides the agent's actions. They depend only on the facts. */
 #ifndef TOKENKEEP_AGENT_LOCK_ACTIONS_H
 #define TOKENKEEP_AGENT_LOCK_ACTIONS_H
 
@@ -7,40 +7,40 @@
 enum action_kind {
     /* Connects to the user's bus if there is no connection. */
     ACTION_CONNECT,
-    /* The lock that no source will end is now that of `word`. */
+    /* Stores `word` as the source of a lock whose end no source will report. */
     ACTION_KEEP_LOCK,
     /* Revokes all keys, also those of other programs, and wipes the copies. */
     ACTION_DROP_ALL,
     ACTION_DROP_VAULT,
-    /* Takes the request's key, which waits until `time`. */
+    /* Stores the request's key, which then waits until `time`. */
     ACTION_HOLD,
-    /* A key of the place `index`, or of the request just held (HELD_KEY): gives the key to the user's
-     * processes until `time`; lets it end at `time`; revokes and wipes it. */
+    /* Acts on the key at the place `index`, or on the key of the present request (HELD_KEY): publishes it to
+     * the user's processes until `time`; renews it until `time`; revokes and wipes it. */
     ACTION_PUBLISH,
     ACTION_RENEW,
     ACTION_DROP,
-    /* Starts, or stops, the target of programs that need the vault. */
+    /* Starts or stops the systemd target of programs that need the vault. */
     ACTION_START_TARGET,
     ACTION_STOP_TARGET,
     /* Starts the unit that runs `tokenkeep sync`, at once or at `time`. */
     ACTION_START_SYNC,
     ACTION_ARM_SYNC,
-    /* Notes that the desktop of the session `index` was locked, by a hint or by a screensaver. */
+    /* Records that the desktop of the session `index` was locked, as reported by a hint; by a screensaver. */
     ACTION_NOTE_HINT,
     ACTION_NOTE_SAVER,
-    /* Lets the machine sleep, which waits for the keys' end; delays its next sleep. */
+    /* Allows the machine's sleep, which was delayed until the keys were revoked; delays the next sleep. */
     ACTION_LET_SLEEP,
     ACTION_INHIBIT_SLEEP,
-    /* Tells the service manager that the agent lives. */
+    /* Reports to the service manager that the agent is alive. */
     ACTION_FEED_WATCHDOG,
-    /* Asks login1 for a session: finds a login1 that hangs. */
+    /* Queries a session from login1, so that a login1 that hangs is noticed. */
     ACTION_CHECK_LOGIN1,
-    /* EVENT_RENEWAL comes at `time`; a key that waits ends at `time`. */
+    /* Arms the timer for EVENT_RENEWAL at `time`; arms the timer for the end of a waiting key at `time`. */
     ACTION_ARM_RENEWAL,
     ACTION_ARM_WAITING,
     /* Reads requests from now on. */
     ACTION_SERVE,
-    /* Tells the programs of the desktop that the state is another. */
+    /* Signals to the programs of the desktop that the state has changed. */
     ACTION_ANNOUNCE,
     ACTION_KINDS,
 };
@@ -52,12 +52,12 @@ struct action {
     size_t index;
     uint64_t time;
     enum lock_word word;
-    /* Of the request. */
+    /* The request's key. */
     const struct class_key *key;
     const uint8_t *vault_id;
 };
 
-/* The most actions of a step: one for each session, one for each key, and those that belong to an event or a
+/* The maximum number of actions of a step: one for each session, one for each key, and 8 for an event or a
  * state. */
 #define LONGEST_ACTIONS (AGENT_SESSIONS + AGENT_KEYS + 8)
 
@@ -66,9 +66,9 @@ struct actions {
     struct action list[LONGEST_ACTIONS];
 };
 
-/* The actions for the event; without an event, the actions that the facts call for and that are not done yet.
- * The caller carries the actions out in their order, and calls again until there is no event and no action.
- */
+/* Determines the actions for the event; without an event, the actions that the facts require and that were
+ * not carried out yet. The caller carries out the actions in their order, and calls again until there is no
+ * event and no action. */
 void lock_state_step(const struct facts *facts, struct actions *actions);
 
 #endif

@@ -16,7 +16,8 @@
 #define NAME   "lock-source"
 #define HINT   "hint"
 #define ACTIVE "active"
-/* Desktops without a name share it, so that the lock of one says nothing of another. */
+/* The name of all desktops without a name. No lock of such a desktop is recorded, because it proves nothing
+ * about other desktops without a name. */
 #define NAMELESS "-"
 
 static bool is_harmless(char character) {
@@ -74,7 +75,7 @@ static bool add(struct proofs *proofs, const struct proof_key *key, bool is_hint
     return true;
 }
 
-/* XDG_STATE_HOME, or ~/.local/state. */
+/* Writes the path of the user's state directory: XDG_STATE_HOME, or ~/.local/state. */
 static bool state_home(char path[PATH_MAX]) {
     const char *given = secure_getenv("XDG_STATE_HOME");
     if (given != NULL && given[0] == '/')
@@ -84,7 +85,7 @@ static bool state_home(char path[PATH_MAX]) {
            snprintf(path, PATH_MAX, "%s/.local/state", user->pw_dir) < PATH_MAX;
 }
 
-/* Whether the directory, or the nearest one above that exists, is the user's. */
+/* Whether the directory, or its nearest existing parent directory, belongs to the user. */
 static bool is_below_own(const char *path) {
     char parent[PATH_MAX];
     struct stat status;
@@ -98,8 +99,8 @@ static bool is_below_own(const char *path) {
     return status.st_uid == geteuid();
 }
 
-/* Makes the directory, of which two levels at most are missing in a new home. Makes nothing in the home of
- * another user, who would be shut out of it. */
+/* Makes the state directory. In a new home, at most two levels of its path are missing. Makes nothing in the
+ * home of another user, who could then not use the directory. */
 static void make_state_home(char path[PATH_MAX]) {
     if (!is_below_own(path))
         return;
@@ -110,7 +111,7 @@ static void make_state_home(char path[PATH_MAX]) {
     (void)mkdir(path, 0700);
 }
 
-/* The directory of the file, which is the user's alone; -1 if there is none. */
+/* Opens the directory of the file, which only the user may access; -1 if there is none. */
 static int open_folder(bool is_made) {
     char path[PATH_MAX];
     if (!state_home(path))
@@ -168,7 +169,7 @@ void proofs_read(struct proofs *proofs) {
         read_line(proofs, line);
 }
 
-/* In place of the file, by one rename. A failure costs the next agent a proof. */
+/* Replaces the file by one rename. After a failure, the next agent lacks the new proof. */
 static void write_file(const struct proofs *proofs) {
     int folder = open_folder(true);
     if (folder < 0)

@@ -1,6 +1,6 @@
 #include "lock_state.h"
 
-/* The next graphical session after a session, or the first one; NULL at the end. */
+/* The next graphical session after the given session; for NULL, the first. NULL at the end. */
 static const struct session_facts *next_graphical(const struct facts *facts,
                                                   const struct session_facts *session) {
     const struct session_facts *sessions = facts->login1.sessions, *end = sessions + AGENT_SESSIONS;
@@ -41,7 +41,7 @@ static bool has_hint(const struct facts *facts, const struct session_facts *sess
     return proof != NULL && proof->is_hint;
 }
 
-/* Whether a session's lock is known by the screensavers alone. */
+/* Whether the lock of some session may be known only from the screensavers. */
 static bool needs_screensaver(const struct facts *facts) {
     if (!facts->login1.is_ready)
         return true;

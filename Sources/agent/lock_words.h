@@ -10,7 +10,7 @@ enum lock_word {
     WORD_REQUEST,
     WORD_SLEEP,
     WORD_LOGIN1,
-    /* Only of an open screen. */
+    /* The following words occur only while the screen is not locked. */
     WORD_NO_SESSION,
     WORD_NAMELESS,
     WORD_NONE,

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether login1 sent a signal. Any user of the bus can send one that only looks like it. */
+/* Whether login1 sent this signal. Any program on the bus can send a signal with the same interface and
+ * name. */
 static bool is_from_login1(const struct login1 *login1, sd_bus_message *message) {
     const char *sender = sd_bus_message_get_sender(message);
     return sender != NULL && login1->owner[0] != '\0' && strcmp(sender, login1->owner) == 0;
@@ -53,7 +54,7 @@ static void set_owner(struct login1 *login1, const char *owner) {
         return;
     strcpy(login1->owner, owner);
     login1_begin_anew(login1);
-    /* Another login1 may know of a sleep whose end this one will not tell. */
+    /* A new login1 process may not report the end of a sleep that began under the old process. */
     login1->facts->login1.is_sleeping = false;
     login1_let_sleep(login1);
     login1_inhibit_sleep(login1);
@@ -117,7 +118,8 @@ static int on_disconnected(sd_bus_message *message, void *data, sd_bus_error *er
     return 0;
 }
 
-/* Asks the bus for the owner of the name. The owner is then asked for sessions. */
+/* Connects to the bus and queries the owner of login1's name. The sessions are then queried from this
+ * owner. */
 static int connect_bus(struct login1 *login1) {
     int error = sd_bus_open_system(&login1->bus);
     if (error >= 0)
@@ -134,7 +136,8 @@ static int on_retry(sd_event_source *source, uint64_t time, void *data) {
     struct login1 *login1 = data;
     if (login1->facts->login1.is_ready)
         return 0;
-    /* A connection on which anything failed is not used again. Its handlers are not running now. */
+    /* Replace the connection, because a connection on which a call failed is not used again. None of its
+     * handlers is running now, so it can be closed. */
     close_bus(login1);
     if (connect_bus(login1) < 0)
         login1_fail(login1);

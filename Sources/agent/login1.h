@@ -6,8 +6,8 @@
 
 int login1_start(struct login1 *login1, struct facts *facts, sd_event *event);
 
-/* Asks login1 for the properties of one graphical session, of each in turn: finds a login1 that hangs. The
- * agent wakes for one reply. */
+/* Queries one graphical session from login1, another session at each call, so that a login1 that hangs is
+ * noticed. Only one session is queried, so that the agent wakes for one reply. */
 void login1_check(struct login1 *login1);
 
 void login1_end(struct login1 *login1);

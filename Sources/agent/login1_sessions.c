@@ -11,14 +11,15 @@ static void forget_session(struct login1 *login1, size_t index) {
     login1->facts->login1.sessions[index] = (struct session_facts){.is_used = false};
 }
 
-/* A session as GetAll describes it. The texts belong to the message; NULL if they are missing. */
+/* The properties of a session in a reply to GetAll. The texts are owned by the message; NULL if they are
+ * missing. */
 struct session_properties {
     const char *class, *type, *desktop, *state;
     uint32_t uid;
     int is_locked, has_hint;
 };
 
-/* Reads one property of a known name; 1 if its type is right. */
+/* Reads the property with this name, which must be known. Returns 1 if the property has the right type. */
 static int read_property(sd_bus_message *message, const char *name, struct session_properties *properties) {
     static const struct {
         const char *name;
@@ -44,7 +45,7 @@ static int read_property(sd_bus_message *message, const char *name, struct sessi
     return sd_bus_message_skip(message, "v");
 }
 
-/* Negative if a property has a wrong type. */
+/* Reads all properties of a session. Negative if a property has a wrong type. */
 static int read_properties(sd_bus_message *message, struct session_properties *properties) {
     int error = sd_bus_message_enter_container(message, 'a', "{sv}");
     if (error < 0)
@@ -66,13 +67,14 @@ static bool is_graphical_type(const char *type) {
     return strcmp(type, "x11") == 0 || strcmp(type, "wayland") == 0 || strcmp(type, "mir") == 0;
 }
 
-/* Takes over what login1 said. Returns whether it locks the screen, and did not before. */
+/* Stores a session's properties in the facts. Returns whether the session is locked now and was not before;
+ * true also if a property is missing or has a wrong type. */
 static bool take(struct session_facts *session, const struct session_properties *properties) {
     bool was_locked = session->is_graphical && session->is_locked;
     session->is_bad = properties->class == NULL || properties->type == NULL || !properties->has_hint;
     if (session->is_bad)
         return true;
-    /* A session that ends keeps its last hint. */
+    /* Ignore a session that is ending, because its LockedHint is not updated any more. */
     session->is_graphical = properties->uid == geteuid() && strcmp(properties->class, "user") == 0 &&
                             is_graphical_type(properties->type) &&
                             (properties->state == NULL || strcmp(properties->state, "closing") != 0);
@@ -83,7 +85,7 @@ static bool take(struct session_facts *session, const struct session_properties 
     return session->is_graphical && session->is_locked && !was_locked;
 }
 
-/* The session whose call is answered. */
+/* The place of the session to whose query a reply belongs. */
 static size_t session_of_call(const struct login1 *login1, const sd_bus_slot *call) {
     size_t index = 0;
     while (index < AGENT_SESSIONS &&
@@ -137,7 +139,8 @@ size_t login1_session_at(const struct login1 *login1, const char *path) {
     return index;
 }
 
-/* The place for a session that may be new; NO_SESSION if there is none. */
+/* The place of the session with this path; for a new session, a free place; NO_SESSION if no place is free or
+ * the path is too long. */
 static size_t place_for(struct login1 *login1, const char *path) {
     size_t index = login1_session_at(login1, path);
     if (index != NO_SESSION || strlen(path) >= sizeof login1->sessions[0].path)
@@ -153,7 +156,8 @@ static size_t place_for(struct login1 *login1, const char *path) {
     return index;
 }
 
-/* Asks for each session of the user. Negative if the list is malformed, or has more than AGENT_SESSIONS. */
+/* Queries each session of the user in login1's list. Negative if the list is malformed, or has more than
+ * AGENT_SESSIONS sessions of the user. */
 static int read_sessions(struct login1 *login1, sd_bus_message *message) {
     int error = sd_bus_message_enter_container(message, 'a', "(susso)");
     if (error < 0)

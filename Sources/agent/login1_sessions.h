@@ -6,13 +6,13 @@
 
 #define NO_SESSION AGENT_SESSIONS
 
-/* Asks for all sessions of the user. */
+/* Queries the list of sessions, and then each session of the user. */
 void login1_list_sessions(struct login1 *login1);
 
-/* Asks for the properties of a session, by its place. */
+/* Queries the properties of the session at a place. */
 void login1_ask_session(struct login1 *login1, size_t index);
 
-/* The place of the session of this path; NO_SESSION if there is none. */
+/* The place of the session with this path; NO_SESSION if there is none. */
 size_t login1_session_at(const struct login1 *login1, const char *path);
 
 #endif

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* The longest pause between two attempts to reach login1. */
+/* The longest pause between two attempts to reach login1, in seconds. */
 #define LONGEST_RETRY_S 60
 
 void login1_begin_anew(struct login1 *login1) {

@@ -1,4 +1,4 @@
-/* The connection to login1, and what is asked on it, as the files on login1 share it. */
+/* The state of the connection to login1 and of the calls on it, which the login1 source files share. */
 #ifndef TOKENKEEP_AGENT_LOGIN1_STATE_H
 #define TOKENKEEP_AGENT_LOGIN1_STATE_H
 
@@ -25,28 +25,30 @@ struct login1 {
     /* login1's unique name: only its signals count. */
     char owner[64];
     unsigned failures;
-    /* The session that login1_check asked for last. */
+    /* The place of the session that login1_check queried last. */
     size_t checked;
     int inhibitor;
     sd_bus_slot *listing, *inhibiting;
     sd_event_source *lost, *retry;
 };
 
-/* Ignores what login1 has told until it has answered for each session anew. */
+/* Discards the knowledge of login1's sessions. login1 is not ready until it has described each session
+ * again. */
 void login1_begin_anew(struct login1 *login1);
 
-/* login1 failed or is away: it is not ready, and is tried again after 0.25, 0.5, 1 … 60 s. Does not touch the
- * connection, whose handler may be running. */
+/* Records that a call to login1 failed, or that login1 is not on the bus. login1 is then not ready, and is
+ * tried again after 0.25, 0.5, 1 … 60 s. Does not close the connection, because one of its handlers may be
+ * running. */
 void login1_fail(struct login1 *login1);
 
-/* Ready once login1 has answered for each session. */
+/* Marks login1 as ready if it has described each session. */
 void login1_check_readiness(struct login1 *login1);
 
-/* Delays the machine's sleep until the keys are gone. Without the delay they end at the same signal, perhaps
- * later. */
+/* Delays the machine's sleep until the keys are revoked. Without the delay, the keys are revoked after the
+ * same signal, but perhaps only after the sleep. */
 void login1_inhibit_sleep(struct login1 *login1);
 
-/* Ends the delay. */
+/* Ends the delay of the machine's sleep. */
 void login1_let_sleep(struct login1 *login1);
 
 #endif

@@ -18,7 +18,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-/* Exit codes as those of tokenkeep. */
+/* Exit codes, the same as those of tokenkeep. */
 enum { EXIT_USAGE = 2, EXIT_UNAVAILABLE = 4 };
 
 static int fault(const char *what, int error) {
@@ -38,7 +38,8 @@ static int on_renewal(sd_event_source *source, uint64_t time, void *data) {
     return 0;
 }
 
-/* The facts tell that a key has waited too long. */
+/* Handles the end of a waiting key's time. Does nothing itself: the next step sees in the facts that the time
+ * has passed. */
 static int on_waited(sd_event_source *source, uint64_t time, void *data) {
     (void)source, (void)time, (void)data;
     return 0;
@@ -58,7 +59,7 @@ static int arm_clock(int timer) {
 
 static int on_clock_set(sd_event_source *source, int timer, uint32_t events, void *data) {
     (void)source, (void)events;
-    /* Arming it anew also clears the event. */
+    /* Arming the timer again also clears its event. */
     (void)arm_clock(timer);
     facts_tell(&((struct agent *)data)->facts, EVENT_CLOCK_SET, WORD_NO_LOCK);
     return 0;
@@ -71,7 +72,7 @@ static int watch_clock(struct agent *agent) {
     return sd_event_add_io(agent->event, NULL, timer, EPOLLIN, on_clock_set, agent);
 }
 
-/* Runs after each source that was heard. */
+/* Follows the facts after each event of a source. */
 static int on_facts(sd_event_source *source, void *data) {
     (void)source;
     agent_follow_facts(data);
@@ -89,7 +90,7 @@ static int watch_facts(struct agent *agent) {
     return error;
 }
 
-/* Keeps the memory out of core dumps, and from the user's other programs. */
+/* Keeps the memory out of core dumps, and prevents the user's other programs from reading it. */
 static int protect_memory(struct agent *agent) {
     struct rlimit none = {0, 0};
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)

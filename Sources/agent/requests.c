@@ -57,7 +57,8 @@ void requests_reply(struct requests *requests, uint32_t status, uint8_t bits, en
     requests->asking = NULL;
 }
 
-/* Whether the client still waits. A client that gave up has told its user that nothing is unlocked. */
+/* Whether the client still waits for the reply. The request of a client that gave up must not be carried out,
+ * because the client has reported to its user that nothing is unlocked. */
 static bool is_awaited(const struct connection *connection) {
     struct pollfd poll_descriptor = {.fd = connection->descriptor, .events = POLLRDHUP};
     return poll(&poll_descriptor, 1, 0) == 0;
@@ -99,8 +100,8 @@ static int on_request(sd_event_source *source, int descriptor, uint32_t events, 
     (void)source, (void)events;
     struct connection *connection = data;
     struct requests *requests = connection->requests;
-    /* MSG_TRUNC: the length of the message, though the buffer is shorter. Descriptors that come along are
-     * closed by the kernel. */
+    /* With MSG_TRUNC, recv returns the message's whole length even if the buffer is shorter. The kernel
+     * closes descriptors that the client passes with the message. */
     ssize_t length = recv(descriptor, requests->buffer, requests->buffer_size, MSG_DONTWAIT | MSG_TRUNC);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
@@ -114,7 +115,8 @@ static int on_request(sd_event_source *source, int descriptor, uint32_t events, 
     return 0;
 }
 
-/* An unused place. If there is none, the connection that has waited longest is closed: it sent nothing. */
+/* An unused place for a connection. If there is none, closes the oldest connection, which has sent no request
+ * yet. */
 static struct connection **place_for_connection(struct requests *requests) {
     struct connection **oldest = &requests->connections[0];
     for (size_t index = 0; index < AGENT_CONNECTIONS; index++) {

@@ -12,19 +12,19 @@ struct requests {
     struct facts *facts;
     sd_event *event;
     int listener;
-    /* For the request that is read, in memory that is locked. */
+    /* The buffer, in locked memory, for the request that is being read. */
     uint8_t *buffer;
     size_t buffer_size;
     struct connection *connections[AGENT_CONNECTIONS];
     uint64_t connection_count;
-    /* The connection whose request was read, and waits for its reply. */
+    /* The connection whose request has been read and not answered yet; NULL if there is none. */
     struct connection *asking;
     sd_event_source *source;
 };
 
 /* Bits of a reply. */
 enum { REPLY_HOLDS = 1, REPLY_PUBLISHED = 2, REPLY_LOCKED = 4, REPLY_PROVED = 8 };
-/* Statuses of a reply: tokenkeep/types.h. */
+/* Statuses of a reply, with the numbers of tokenkeep/types.h. */
 enum { REPLY_OK = 0, REPLY_IO = 14 };
 
 /* Reads requests from now on. */

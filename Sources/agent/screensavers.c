@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* The names and objects of the desktops' screensavers. The interface is called as the name. */
+/* The bus names and object paths of the desktops' screensavers. The interface has the same name as the bus
+ * name. */
 static const struct {
     const char *name, *path;
 } known[AGENT_SAVERS] = {
@@ -32,8 +33,8 @@ static int on_active_changed(sd_bus_message *message, void *data, sd_bus_error *
     return 0;
 }
 
-/* The place of the screensaver whose call is answered; AGENT_SAVERS if there is none. The call is released.
- */
+/* Finds the place of the screensaver to whose call the present reply belongs, and releases the call.
+ * AGENT_SAVERS if there is none. */
 static size_t answered(struct screensavers *savers) {
     const sd_bus_slot *call = sd_bus_get_current_slot(savers->bus);
     size_t index = 0;
@@ -63,7 +64,7 @@ static void set_owner(struct screensavers *savers, size_t index, const char *own
     if (strcmp(saver->owner, owner) == 0)
         return;
     strcpy(saver->owner, owner);
-    /* A locker that crashed has not unlocked the screen. */
+    /* If the screensaver was active when it left the bus, the screen stays locked: a crash is no unlock. */
     if (facts->is_active)
         facts_tell(savers->facts, EVENT_LOCKED_ONCE, WORD_ACTIVE);
     *facts = (struct saver_facts){.is_present = owner[0] != '\0'};

@@ -5,7 +5,7 @@
 #include "bus_calls.h"
 #include "facts.h"
 
-/* A screensaver that is in the same place of the facts. */
+/* The connection state of the screensaver at the same place of the facts. */
 struct screensaver {
     /* The unique name of its program. */
     char owner[64];
@@ -18,10 +18,10 @@ struct screensavers {
     struct screensaver list[AGENT_SAVERS];
 };
 
-/* Hears of the screensavers on a connection. */
+/* Subscribes to the screensavers on a new connection. */
 int screensavers_watch(struct screensavers *savers, sd_bus *bus, struct facts *facts);
 
-/* The connection ends. */
+/* Forgets the screensavers of a connection that ends. */
 void screensavers_end(struct screensavers *savers);
 
 #endif

@@ -7,7 +7,7 @@
 #define SYSTEMD "org.freedesktop.systemd1"
 #define TARGET  "tokenkeep-unlocked.target"
 
-/* Makes a call to start or stop a unit. systemd is not started for it. */
+/* Makes a call to start or stop a unit. The call does not make the bus start systemd. */
 static int make_call(sd_bus *bus, const char *unit, bool starts, sd_bus_message **message) {
     int error = sd_bus_message_new_method_call(bus, message, SYSTEMD, "/org/freedesktop/systemd1",
                                                SYSTEMD ".Manager", starts ? "StartUnit" : "StopUnit");
@@ -39,13 +39,14 @@ static void send_pending(struct service_manager *manager) {
     sd_bus_message *message = NULL;
     if (!manager->is_pending || manager->bus == NULL)
         return;
-    /* Drops the earlier call: its reply would be taken for the reply to this call. */
+    /* Cancel the earlier call, because its reply would be mistaken for the reply to this call. */
     manager->call = sd_bus_slot_unref(manager->call);
     int error = make_call(manager->bus, TARGET, manager->starts, &message);
     (void)bus_send_call(manager->bus, &manager->call, message, error, on_reply, manager);
 }
 
-/* systemd joins the bus after it has started it: calls until then fail. */
+/* Sends the pending call when systemd gets its bus name. systemd joins the bus only after it has started the
+ * bus, and calls fail until then. */
 static int on_owner_changed(sd_bus_message *message, void *data, sd_bus_error *error) {
     (void)error;
     const char *name, *owner;

@@ -13,17 +13,17 @@ struct service_manager {
     sd_bus_slot *call;
 };
 
-/* A connection begins; what is pending is sent. */
+/* Uses a new connection, and sends the pending call, if there is one. */
 int service_manager_attach(struct service_manager *manager, sd_bus *bus);
 
-/* Starts or stops the target. Nothing waits for the service manager. If the bus does not know it yet, as in
- * the first moments of a session, the target follows once it does. */
+/* Starts or stops the target without waiting for the service manager. If the service manager is not on the
+ * bus yet, as at the beginning of a session, the call is sent once it is. */
 void service_manager_set_target(struct service_manager *manager, bool starts);
 
-/* Starts a unit. Nothing waits for the service manager, and nothing is repeated. */
+/* Starts a unit without waiting for the service manager. A failed call is not repeated. */
 void service_manager_start_unit(struct service_manager *manager, const char *unit);
 
-/* The connection ends. */
+/* Stops using a connection that ends. */
 void service_manager_end(struct service_manager *manager);
 
 #endif

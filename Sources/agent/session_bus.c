@@ -17,7 +17,8 @@ static int read_property(sd_bus *bus, const char *path, const char *interface, c
     return sd_bus_message_append(reply, "s", lock_word_text(facts->shown_word));
 }
 
-/* Without values: who hears the signal asks, and is answered with the present state. */
+/* The interface. Its change signals contain no values: a program that receives a signal queries the property,
+ * and gets the present state. */
 static const sd_bus_vtable interface[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_PROPERTY("Locked", "b", read_property, 0, 0),

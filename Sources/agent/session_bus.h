@@ -16,10 +16,10 @@ struct session_bus {
     uint64_t tried_at;
 };
 
-/* Connects if there is no connection, at most once in a second. */
+/* Connects if there is no connection. Tries at most once per second. */
 void session_bus_connect(struct session_bus *session_bus, struct facts *facts, sd_event *event);
 
-/* Tells the programs of the desktop that the state is another. */
+/* Signals to the programs of the desktop that the state has changed. */
 void session_bus_announce(struct session_bus *session_bus);
 
 void session_bus_end(struct session_bus *session_bus);

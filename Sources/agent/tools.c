@@ -15,11 +15,11 @@
 
 #define SERVICE "org.freedesktop.login1"
 #define SESSION "org.freedesktop.login1.Session"
-/* Exit codes as those of tokenkeep, and as those of a shell for a program that cannot be run. */
+/* Exit codes, the same as those of tokenkeep, and as those of a shell for a program that cannot be run. */
 enum { UNAVAILABLE = 4, CANNOT_RUN = 126, NOT_FOUND = 127 };
-/* The time for the desktop to lock the screen after it was asked. */
+/* The time, in seconds, within which the desktop must lock the screen after the request. */
 #define LOCKING_S 10
-/* The time for the whole trial: a bus that hangs ends it. */
+/* The time limit of the whole trial, in seconds, in case a bus hangs. */
 #define TRIAL_S  30
 #define AGENT_MS 500
 #define POLL_US  100000
@@ -59,8 +59,8 @@ static int set_hint(bool is_locked) {
 }
 
 int tool_locker(char *const command[]) {
-    /* The locker first: a bus that hangs must not leave the screen open. It inherits everything, so
-     * posix_spawnp needs no options. */
+    /* Start the locker before any call on the bus, because a bus that hangs must not leave the screen
+     * unlocked. The locker inherits everything, so posix_spawnp needs no options. */
     pid_t process;
     int error = posix_spawnp(&process, command[0], NULL, NULL, command, environ);
     if (error != 0) {
@@ -73,7 +73,8 @@ int tool_locker(char *const command[]) {
         if (errno != EINTR)
             return UNAVAILABLE;
     }
-    /* A locker that failed has not unlocked the screen: the hint stays. */
+    /* Clear the hint only if the locker succeeded, because a locker that failed has not unlocked the
+     * screen. */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return set_hint(false) < 0 ? UNAVAILABLE : 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -19,7 +19,7 @@
 /* The supervisor's pipe for the exit code. */
 #define STATUS_DESCRIPTOR 3
 
-/* On 32-bit machines the plain numbers take users and groups of 16 bits. */
+/* On 32-bit machines, the system calls without "32" take uids and gids of 16 bits. */
 #ifdef SYS_setresuid32
 #define SET_GROUPS SYS_setgroups32
 #define SET_GROUP  SYS_setresgid32
@@ -42,8 +42,8 @@ pid_t fork_silently(void) {
     return fork_with(0);
 }
 
-/* Handlers of the parent must not run here, and a SIGCHLD that the parent ignores would hide the program's
- * end. */
+/* Resets all signals. The parent's handlers must not run here, and if SIGCHLD stayed ignored, the program's
+ * end could not be waited for. */
 static void reset_signals(void) {
     struct sigaction standard = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++)
@@ -64,13 +64,13 @@ static void close_from(unsigned int first) {
         (void)close((int)number);
 }
 
-/* Leaves the standard descriptors and the status pipe. What the program prints goes nowhere. */
+/* Keeps only the standard descriptors and the status pipe open. The program's output is discarded. */
 static int arrange_descriptors(const struct helper_child *child) {
     int input = fcntl(child->input, F_DUPFD, FIRST_SPARE);
     int status = fcntl(child->status, F_DUPFD, FIRST_SPARE);
     if (input < 0 || status < 0)
         return -1;
-    /* Without /dev/null the program's output goes into the socket, which takes none from now on. */
+    /* Without /dev/null, the program's output goes to the socket, so close the socket for writes. */
     (void)shutdown(input, SHUT_WR);
     int nothing = open("/dev/null", O_WRONLY);
     int sink = nothing < 0 ? input : fcntl(nothing, F_DUPFD, FIRST_SPARE);
@@ -96,7 +96,7 @@ static _Noreturn void execute(const struct helper_child *child) {
     struct rlimit none = {0, 0};
     if (become_user(child) != 0)
         _exit(126);
-    /* After the change of user, which clears it. */
+    /* Set the signal after the change of user, because the change clears it. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)umask(077);

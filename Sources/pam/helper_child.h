@@ -10,7 +10,7 @@
 /* The status byte for a program that a signal ended. None of our programs exits with this number. */
 #define HELPER_CHILD_KILLED 255
 
-/* Everything the child needs, made before the fork. Not owned, but for groups. */
+/* The data that the child needs, prepared before the fork. Only `groups` is owned. */
 struct helper_child {
     const char *program;
     const char *const *arguments;
@@ -24,12 +24,12 @@ struct helper_child {
     unsigned int seconds;
 };
 
-/* Forks without a signal to the parent at the child's end. Only waitpid() with __WCLONE finds this child, so
- * that the parent's own wait() never does. */
+/* Forks so that the parent gets no signal at the child's end. Only waitpid() with __WCLONE finds this child,
+ * so the host's own calls of wait() do not. */
 pid_t fork_silently(void);
 
-/* Runs the program in a group of its own, and writes its exit code to the pipe as one byte. SIGTERM kills the
- * program. */
+/* Runs the program in a separate process group, and writes the program's exit code to the pipe as one byte.
+ * SIGTERM to this process kills the program. */
 _Noreturn void supervise(const struct helper_child *child);
 
 #endif

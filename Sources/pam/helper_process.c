@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The time for the supervisor to reap a program that was killed. */
+/* The time, in milliseconds, within which the supervisor must reap a killed program. */
 #define ENDING_MS 600
 
-/* The groups of the user, looked up here: the child of a process with threads may not ask the name service.
- */
+/* Looks up the user's groups before the fork, because the child of a process with threads must not use the
+ * name service. */
 static int read_groups(const struct passwd *user, struct helper_child *child) {
     int capacity = 64;
     for (;;) {
@@ -71,8 +71,8 @@ static int fill_environment(const struct passwd *user, char **environment) {
     return 0;
 }
 
-/* Sends what the socket takes without waiting. Returns the number of bytes sent, -1 if the program reads no
- * more. */
+/* Sends as many bytes as the socket accepts without waiting. Returns the number of bytes sent; -1 if the
+ * program has stopped reading. */
 static ssize_t send_some(int socket, const struct helper_input *input, size_t sent) {
     ssize_t count;
     do
@@ -107,7 +107,7 @@ static void feed(const struct helper_call *call, struct exchange *exchange) {
     exchange->socket = -1;
 }
 
-/* Feeds the program and waits for its result until the deadline. */
+/* Sends the input to the program, and waits for the program's result until the deadline. */
 static int converse(const struct helper_call *call, struct exchange *exchange) {
     for (;;) {
         if (exchange->socket >= 0)
@@ -145,9 +145,8 @@ static pid_t start(const struct helper_child *child) {
     return process;
 }
 
-/* Has the supervisor kill and reap the program. Without it, the program would become a child of a host that
- * is a subreaper.
- */
+/* Makes the supervisor kill and reap the program. If only the supervisor were killed, the program would
+ * become a child of a host that is a subreaper. */
 static void end_program(pid_t supervisor, int status) {
     struct pollfd ended = {.fd = status};
     (void)kill(supervisor, SIGTERM);
@@ -174,7 +173,7 @@ static int run_child(const struct helper_call *call, struct helper_child *child)
         result = converse(call, &exchange);
         if (result == HELPER_TIMED_OUT)
             end_program(process, exchange.status);
-        /* The group, and the supervisor in case it has not made its group yet. */
+        /* Kill the group; also kill the supervisor, which may not have made its group yet. */
         (void)kill(-process, SIGKILL);
         (void)kill(process, SIGKILL);
         while (waitpid(process, NULL, __WCLONE) < 0 && errno == EINTR)

@@ -1,4 +1,4 @@
-/* Runs the program tokenkeep as the user who signs in, for a bounded time. */
+/* Runs the program tokenkeep as the user who signs in, with a time limit. */
 #ifndef TOKENKEEP_PAM_HELPER_PROCESS_H
 #define TOKENKEEP_PAM_HELPER_PROCESS_H
 
@@ -14,7 +14,7 @@
 #define HELPER_REFUSED        6
 #define HELPER_DAMAGED        7
 
-/* Results that are no exit code. */
+/* Results of run_helper that are not exit codes of the program. */
 #define HELPER_NOT_EXECUTABLE 126
 #define HELPER_NOT_FOUND      127
 #define HELPER_KILLED         256
@@ -39,8 +39,9 @@ struct helper_call {
     int64_t deadline; /* as of tokenkeep_now() */
 };
 
-/* The exit code of the program, or one of the results above. Nothing is left running, except a process that
- * the kernel cannot kill. Changes no signal handler and no child of this process. */
+/* Runs the program. Returns the program's exit code, or one of the results above. No process is left running,
+ * except a process that the kernel cannot kill. Affects neither signal handlers nor other children of this
+ * process. */
 int run_helper(const struct helper_call *call);
 
 #endif

@@ -1,5 +1,5 @@
-/* The password of an authentication that found no vault, kept until the session begins: an encrypted home may
- * be mounted by then. */
+/* The password of an authentication that found no vault. It is kept until the session begins, because an
+ * encrypted home with the vault may be mounted by then. */
 #ifndef TOKENKEEP_PAM_KEPT_PASSWORD_H
 #define TOKENKEEP_PAM_KEPT_PASSWORD_H
 

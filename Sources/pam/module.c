@@ -54,8 +54,8 @@ static int begin(struct login *login, pam_handle_t *pamh, int argc, const char *
     return login->user != NULL;
 }
 
-/* Logs what the user or the administrator can mend. Nothing is logged if all is well, or there is no vault.
- */
+/* Logs a result that the user or the administrator can correct. Logs nothing after a success, or if there is
+ * no vault. */
 static void log_result(const struct login *login, const char *command, int result) {
     const char *user = login->user->pw_name;
     switch (result) {
@@ -128,7 +128,8 @@ EXPORTED int pam_sm_open_session(pam_handle_t *pamh, int flags, int argc, const 
     struct login login;
     if (begin(&login, pamh, argc, argv)) {
         const char *password = kept_password(pamh, login.user->pw_uid);
-        /* Not before: the login's password is right by now, and the home is there. */
+        /* Create a vault only at this point: the login's password has been verified, and the home is
+         * mounted. */
         const char *option = login.options.creates ? "--create" : NULL;
         int result = password == NULL ? HELPER_DONE : unlock(&login, option, password);
         if (result == HELPER_DONE)
@@ -138,7 +139,7 @@ EXPORTED int pam_sm_open_session(pam_handle_t *pamh, int flags, int argc, const 
     return PAM_SUCCESS;
 }
 
-/* The one line that the module ever prints. */
+/* Prints the only line that the module ever shows to the user: that the vault keeps its old password. */
 static void tell_of_old_password(const struct login *login, int flags, const char *keeps) {
     if ((flags & PAM_SILENT) == 0)
         (void)pam_info(login->pamh, "TokenKeep: the vault %s its former password: tokenkeep login status",
@@ -150,7 +151,8 @@ EXPORTED int pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const cha
     const char *password = text_item(pamh, PAM_AUTHTOK);
     if ((flags & PAM_UPDATE_AUTHTOK) == 0 || password == NULL || !begin(&login, pamh, argc, argv))
         return PAM_IGNORE;
-    /* An empty old password: the administrator replaced it. An empty or long new one can be no vault's. */
+    /* If the old password is empty, the administrator replaced the password. An empty or too long new
+     * password cannot be that of a vault. */
     const char *old = password_item(pamh, PAM_OLDAUTHTOK);
     const char *new = password_item(pamh, PAM_AUTHTOK);
     if (old == NULL)
@@ -167,7 +169,7 @@ EXPORTED int pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const cha
         break;
     case HELPER_TIMED_OUT:
     case HELPER_KILLED:
-        /* The helper may have changed the password before its end. */
+        /* The helper may have changed the vault's password before it was ended. */
         tell_of_old_password(&login, flags, "may keep");
         break;
     }

@@ -8,13 +8,13 @@
 #define DEFAULT_TIMEOUT 5
 #define MAXIMUM_TIMEOUT 30
 
-/* The text after the prefix; NULL if the word begins otherwise. */
+/* The part of the word after the prefix; NULL if the word does not begin with the prefix. */
 static const char *after(const char *prefix, const char *word) {
     size_t length = strlen(prefix);
     return strncmp(word, prefix, length) == 0 ? word + length : NULL;
 }
 
-/* Returns 0 if the text is no number of seconds within the limits. */
+/* Parses a number of seconds. Returns 0 if the text is not a number within the limits. */
 static int seconds(const char *text) {
     char *end = NULL;
     long number = strtol(text, &end, 10);

@@ -12,10 +12,10 @@ struct options {
     int creates; /* a vault without a password gets the login's when the session begins */
 };
 
-/* Logs and passes over an option that is unknown or malformed. The options point into argv. */
+/* Parses the options, which point into argv. Logs and ignores an option that is unknown or malformed. */
 struct options read_options(pam_handle_t *pamh, int argc, const char **argv);
 
-/* Whether only_if names the service, or is not given. */
+/* Whether the option only_if is missing or names this service. */
 int applies_to(const struct options *options, const char *service);
 
 #endif

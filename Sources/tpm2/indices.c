@@ -9,11 +9,12 @@
 #define INDICES_OF_UID 4
 /* The limit for a user with all his subordinate uids, so that room is left for other users. */
 #define INDICES_OF_OWNER 8
-/* Uids of one remainder have the same numbers. The last four numbers are no uid's. */
+/* The divisor of a uid: uids with the same remainder share their four index numbers. No uid has the last four
+ * numbers of the range. */
 #define UIDS    0xFFFFFu
 #define RESERVE (FIRST_INDEX + UIDS * INDICES_OF_UID)
-/* Indices without data that keep room in the TPM. They give way to owners who have indices already, and to
- * root: the last two to root alone. */
+/* The owner of the reserved indices, which have no data and keep room in the TPM. They are undefined to make
+ * room for root and for owners who have one or two indices already; the last two only for root. */
 #define RESERVE_UID       ((uid_t)-1)
 #define RESERVED_INDICES  4
 #define RESERVED_FOR_ROOT 2

@@ -24,7 +24,7 @@
 /* The length of the queue of connections that wait to be accepted. While a flood fills the queue, all other
  * clients wait, too. */
 #define QUEUE 128
-/* The exit code by which a child tells that it refused the uid: the parent logs the refusal. */
+/* The exit code of a child that refused the uid. The parent then logs the refusal. */
 #define EXIT_REFUSED 3
 
 struct listener {

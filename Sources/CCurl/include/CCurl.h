@@ -9,7 +9,8 @@
 
 /* Loads libcurl, once per process. It is never unloaded.
  *
- * NULL, or a static text: the library is not installed, too old, or does not start. */
+ * * Returns NULL on success; otherwise a static text that says why: the library is not installed, is too old,
+ * or cannot be initialised. */
 const char *_Nullable tokenkeep_curl_load(void);
 
 /* A request and its answer. */
@@ -23,33 +24,35 @@ enum {
     TOKENKEEP_TRANSFER_CANCELLED = 3,
     TOKENKEEP_TRANSFER_REFUSED = 4, /* by when_sending */
     TOKENKEEP_TRANSFER_TOO_LONG = 5,
-    /* No known authority vouches for the server, or the authorities cannot be read. Else like FAILED. */
+    /* The server's certificate is not signed by a known authority, or the authorities cannot be read.
+     * Otherwise like FAILED. */
     TOKENKEEP_TRANSFER_UNTRUSTED = 6,
 };
 
-/* The memory that it names must stay valid during tokenkeep_transfer_run. */
+/* A request. The memory that its pointers refer to must stay valid during tokenkeep_transfer_run. */
 typedef struct tokenkeep_transfer_request {
     const char *_Nullable url; /* needed, as are when_sending and answer */
-    /* NULL: GET, else POST. */
+    /* The body of a POST; NULL for a GET. */
     const void *_Nullable body;
     size_t body_length;
-    /* "Name: value" each. */
+    /* The headers, each as "Name: value". */
     const char *_Nullable const *_Nullable headers;
     size_t header_count;
-    /* The authorities of TLS, a PEM file; NULL: the system's. */
+    /* The path of a PEM file with the authorities for TLS; NULL for the system's authorities. */
     const char *_Nullable ca_file;
-    /* Whether http is allowed; else https alone. */
+    /* Whether http is allowed in addition to https. */
     int allows_http;
     int ignores_proxies;
-    /* The time for connecting, until the request is sent, for the answer, and in all, in milliseconds. */
+    /* The time limits, in milliseconds: for the connection, until the request is sent, for the answer, and in
+     * all. */
     uint32_t connect_ms, send_ms, answer_ms, all_ms;
-    /* Whether a request that was sent is waited for in spite of a cancellation. */
+    /* Whether the call waits for the answer to a request that was sent, even after a cancellation. */
     int keeps_answer;
     int (*_Nullable is_cancelled)(const void *_Nullable cancellation);
     const void *_Nullable cancellation;
-    /* Called when the connection stands, before the first byte of the request. The request is not sent if
-     * the function returns another number than 0, or if the transfer is cancelled or send_ms have passed
-     * when it returns. */
+    /* Called when the connection is established, before the first byte of the request is sent. The request is
+     * not sent if the function does not return 0, or if the transfer is cancelled or send_ms have passed when
+     * it returns. */
     int (*_Nullable when_sending)(void *_Nullable data);
     void *_Nullable data;
     /* The buffer for the answer's body. A longer body is refused. */
@@ -57,21 +60,22 @@ typedef struct tokenkeep_transfer_request {
     size_t answer_capacity;
 } tokenkeep_transfer_request;
 
-/* Call it after tokenkeep_curl_load returned NULL. NULL if there is no memory, or no descriptor. */
+/* Makes a transfer. Call only after tokenkeep_curl_load has returned NULL. NULL if memory or descriptors are
+ * short. */
 tokenkeep_transfer *_Nullable tokenkeep_transfer_new(void);
 
 /* Sends the request and waits for the answer, on the calling thread. Run a transfer once. */
 int tokenkeep_transfer_run(tokenkeep_transfer *transfer, const tokenkeep_transfer_request *request);
 
-/* Wakes a transfer that runs, so that it asks is_cancelled. Safe from any thread. */
+/* Wakes a running transfer, so that it calls is_cancelled. Safe from any thread. */
 void tokenkeep_transfer_wake(tokenkeep_transfer *transfer);
 
-/* Whether when_sending allowed the request: the server may have got it. */
+/* Whether when_sending allowed the request, so that the server may have received it. */
 int tokenkeep_transfer_was_sent(const tokenkeep_transfer *transfer);
 
-/* Whether a request that failed or timed out got bytes of an answer with a status of 200 to 299. The bytes
- * may be the whole answer, with a wrong length or without the end of the connection. They are decoded as
- * those of a complete answer are. */
+/* Whether a request that failed or timed out received bytes of an answer with a status of 200 to 299. The
+ * bytes may be the whole answer, with a wrong length or without the end of the connection. They are decoded
+ * like those of a complete answer. */
 int tokenkeep_transfer_is_cut(const tokenkeep_transfer *transfer);
 
 /* The HTTP status. */

@@ -1,5 +1,5 @@
-/* Calls of a registry's JSON gateway by libcurl: connections that are kept, and answers that come in lines.
- */
+/* Calls a registry's JSON gateway by libcurl, over persistent connections, with single answers or streams of
+ * lines. */
 #ifndef TOKENKEEP_CFLEETLINK_H
 #define TOKENKEEP_CFLEETLINK_H
 
@@ -22,32 +22,32 @@ enum {
     TOKENKEEP_LINK_UNUSABLE = 6,  /* this machine's own certificate or key cannot be read; as FAILED */
 };
 
-/* The memory that it names must stay valid during the call. */
+/* A call. The memory that its pointers refer to must stay valid during the call. */
 typedef struct tokenkeep_link_call {
     const char *_Nullable url;
-    /* A whole header line; NULL for none. */
+    /* The whole header line "Authorization: …"; NULL for none. */
     const char *_Nullable authorization;
-    /* NULL: GET, else POST of JSON. */
+    /* The JSON body of a POST; NULL for a GET. */
     const void *_Nullable body;
     size_t body_length;
-    /* PEM files; NULL: the system's authorities, and no client certificate. */
+    /* Paths of PEM files. NULL means the system's authorities, and no client certificate. */
     const char *_Nullable ca_file;
     const char *_Nullable certificate_file;
     const char *_Nullable key_file;
-    /* Whether http is allowed; else https alone. */
+    /* Whether http is allowed in addition to https. */
     int allows_http;
-    /* For connecting, and in all, in milliseconds. */
+    /* The time limits for the connection and for the whole call, in milliseconds. */
     uint32_t connect_ms, all_ms;
-    /* The place of the answer's body. A longer one is refused. */
+    /* The buffer for the answer's body. A longer body is refused. */
     void *_Nullable answer;
     size_t answer_capacity;
 } tokenkeep_link_call;
 
-/* Loads libcurl, and what libcurl 7.87 has beyond the functions of tokenkeep_curl_load. NULL, or a static
- * text: the reason. */
+/* Loads libcurl, and the functions of libcurl 7.87 that tokenkeep_curl_load does not load. Returns NULL on
+ * success; otherwise a static text with the reason. */
 const char *_Nullable tokenkeep_link_load(void);
 
-/* NULL if there is no memory, or no descriptor. */
+/* Makes a link without connections. NULL if memory or descriptors are short. */
 tokenkeep_link *_Nullable tokenkeep_link_new(void);
 
 /* Sends a request and waits for the answer, on the calling thread. A request may be sent twice if a kept
@@ -57,11 +57,11 @@ int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call);
 /* Whether the last call went over a connection that an earlier call had opened. */
 int tokenkeep_link_was_kept(const tokenkeep_link *link);
 
-/* Whether the last call had a connection to the server. Meaningful after TOKENKEEP_LINK_FAILED alone. */
+/* Whether the last call had a connection to the server. Meaningful only after TOKENKEEP_LINK_FAILED. */
 int tokenkeep_link_was_reached(const tokenkeep_link *link);
 
-/* Closes the kept connections, which may be dead: the next call opens a new one. 0 if there is no memory, and
- * then they stay. */
+/* Closes the kept connections, which may be dead, so that the next call opens a new connection. Returns 0,
+ * and keeps the connections, if memory is short. */
 int tokenkeep_link_disconnect(tokenkeep_link *link);
 
 uint32_t tokenkeep_link_status(const tokenkeep_link *link);
@@ -72,7 +72,7 @@ const char *tokenkeep_link_date(const tokenkeep_link *link);
 const char *tokenkeep_link_problem(const tokenkeep_link *link);
 void tokenkeep_link_free(tokenkeep_link *_Nullable link);
 
-/* A POST whose answer comes in lines, for as long as both sides like. */
+/* A POST whose answer is a stream of lines without a time limit. */
 typedef struct tokenkeep_stream tokenkeep_stream;
 
 /* The results of tokenkeep_stream_next. */
@@ -85,11 +85,11 @@ enum {
 /* Begins a request; the texts are copied, `answer` and the limit of all are not used. A line longer than
  * `answer_capacity` ends the stream.
  *
- * is_open: whether the body is kept open for tokenkeep_stream_send, which HTTP/2 alone passes on.
- * NULL if there is no memory, or no descriptor. */
+ * is_open: whether the body stays open for tokenkeep_stream_send. Only HTTP/2 passes such bytes on at once.
+ * NULL if memory or descriptors are short. */
 tokenkeep_stream *_Nullable tokenkeep_stream_begin(const tokenkeep_link_call *call, int is_open);
 
-/* Sends more of the body. 0 if there is no memory or the body is not open. */
+/* Sends more bytes of the body. Returns 0 if memory is short or the body is not open. */
 int tokenkeep_stream_send(tokenkeep_stream *stream, const void *bytes, size_t length);
 
 /* Waits for a line, or until `one` or `other` (-1 for none) is readable. The line is valid until the next

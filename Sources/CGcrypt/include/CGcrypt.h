@@ -11,20 +11,20 @@
 /* The length in bytes of a session's AES key, and of an initialization vector. */
 #define TOKENKEEP_AES_LENGTH 16
 
-/* Prepares libgcrypt. 0, or -1 if the library is unusable. Called once, before any thread starts. */
+/* Initialises libgcrypt. Returns 0, or -1 if the library is unusable. Call once, before any thread starts. */
 int tokenkeep_gcrypt_start(void);
 
-/* Makes a secret and its public key. 0, or -2 without memory. Any thread. */
+/* Makes a secret and its public key. Returns 0, or -2 if memory is short. Safe from any thread. */
 int tokenkeep_dh_begin(uint8_t secret[TOKENKEEP_DH_SECRET], uint8_t ours[TOKENKEEP_DH_LENGTH]);
 
-/* Makes the session's AES key of our secret and the other's public key (1 to 128 bytes, big-endian):
-   HKDF-SHA-256 of the shared secret, as in the Secret Service specification. 0; -1 for a key that is 0, 1, p
-   - 1, p or greater, or of a wrong length; -2 without memory. Any thread. */
+/* Derives the session's AES key from our secret and the peer's public key (1 to 128 bytes, big-endian), by
+ * HKDF-SHA-256 of the shared secret, as in the Secret Service specification. Returns 0; -1 if the public key
+ * is 0, 1, p - 1, p or greater, or has a wrong length; -2 if memory is short. Safe from any thread. */
 int tokenkeep_dh_finish(const uint8_t secret[TOKENKEEP_DH_SECRET], const void *peer, size_t peer_length,
                         uint8_t key[TOKENKEEP_AES_LENGTH]);
 
-/* Encrypts `length` bytes (a multiple of 16) in place with AES-128-CBC, or decrypts them. 0, or -1. Any
- * thread. */
+/* Encrypts or decrypts `length` bytes (a multiple of 16) in place with AES-128-CBC. Returns 0, or -1 on
+ * failure. Safe from any thread. */
 int tokenkeep_aes_cbc(int decrypts, const uint8_t key[TOKENKEEP_AES_LENGTH],
                       const uint8_t iv[TOKENKEEP_AES_LENGTH], void *bytes, size_t length);
 

@@ -35,7 +35,7 @@ const tokenkeep_libsecret *_Nonnull tokenkeep_libsecret_table(void);
 SecretService *_Nullable tokenkeep_secret_service_new(GDBusConnection *_Nonnull connection,
                                                       const char *_Nonnull owner);
 
-/* An attempt to connect to a bus, on a thread of its own. */
+/* An attempt to connect to a bus, on a separate thread. */
 typedef struct tokenkeep_connecting tokenkeep_connecting;
 
 /* Begins to connect to the bus at an address. The connection reports its events in `context`, which must be
@@ -50,10 +50,10 @@ int tokenkeep_connecting_is_finished(tokenkeep_connecting *_Nonnull connecting);
 
 /* Takes the result and frees the attempt. An attempt that has not finished is cancelled and frees itself.
  *
- * 0 and a connection. ECONNREFUSED and GLib's error, owned by the caller. ETIMEDOUT if the attempt has not
- * finished. EMFILE. EAGAIN if the kernel refuses GLib its thread; ENOTRECOVERABLE if GLib found that out
- * itself: then every later attempt of this process fails too. ECANCELED if GLib met another fatal error. Or
- * another errno. */
+ * * Returns 0 and a connection; ECONNREFUSED and GLib's error, both owned by the caller; ETIMEDOUT if the
+ * attempt has not finished; EMFILE; EAGAIN if the kernel refuses a thread for GLib; ENOTRECOVERABLE if GLib
+ * itself failed to start its thread, so that every later attempt of this process fails, too; ECANCELED after
+ * another fatal error of GLib; or another errno. */
 int tokenkeep_connecting_end(tokenkeep_connecting *_Nonnull connecting,
                              GDBusConnection *_Nullable *_Nonnull connection,
                              GError *_Nullable *_Nonnull failure);

@@ -1,4 +1,4 @@
-/* The types of GLib, GIO and libsecret in use, as defined by their stable ABI.
+/* The types of GLib, GIO and libsecret that are used, as defined by their stable ABI.
  *
  * Declared here so that a build needs no headers of these libraries, and nothing links them by accident. A
  * test compiles the same list of functions against the real headers. */

@@ -12,11 +12,11 @@
 /* Non-zero if the kernel runs this program with raised privileges (AT_SECURE of getauxval(3)). */
 int tokenkeep_is_secure_execution(void);
 
-/* openat(2) with a mode: Swift cannot import variadic functions. Retries EINTR. A new file has the mode,
- * whatever umask(2) takes away. -1 and errno on failure. */
+/* openat(2) with a mode. Swift cannot import the variadic function. Retries after EINTR. A new file gets the
+ * whole mode, in spite of umask(2). -1 and errno on failure. */
 int tokenkeep_openat(int directory, const char *path, int flags, mode_t mode);
 
-/* Makes a directory of mode 0700, whatever umask(2) takes away. -1 and errno on failure. */
+/* Makes a directory of mode 0700, in spite of umask(2). -1 and errno on failure. */
 int tokenkeep_mkdirat(int directory, const char *path);
 
 /* write(2), or pwrite(2) at an offset from 0 on. Retries EINTR. Beyond RLIMIT_FSIZE: -1 and EFBIG, without
@@ -48,7 +48,8 @@ enum tokenkeep_lock_gate {
     TOKENKEEP_NO_GATE,
     /* Waits, but not for long, while another caller waits for the bytes of all items. */
     TOKENKEEP_PASSING_GATE,
-    /* Keeps callers that pass the gate from new locks while it waits, and until its lock is released. */
+    /* While this caller waits, and until its lock is released, callers that pass the gate get no new
+     * locks. */
     TOKENKEEP_CLOSING_GATE,
 };
 
@@ -92,7 +93,7 @@ int tokenkeep_display_width(uint32_t scalar);
 /* The monotonic clock (CLOCK_MONOTONIC), in nanoseconds. No other code reads this clock. */
 int64_t tokenkeep_now(void);
 
-/* The deadline so many milliseconds from now, as of tokenkeep_now(). */
+/* The time, by tokenkeep_now(), that is `milliseconds` after now. */
 int64_t tokenkeep_deadline_after(uint32_t milliseconds);
 
 /* The timeout for a wait until a deadline in poll(2), curl, GLib or a socket: milliseconds, rounded up, at
@@ -118,7 +119,7 @@ int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_
 #define TOKENKEEP_WATCH_DIRECTORY 1
 #define TOKENKEEP_WATCH_CONTENT   2
 #define TOKENKEEP_WATCH_KIND      7
-/* Together with DIRECTORY: new entries; removed and replaced entries. */
+/* Flags to combine with DIRECTORY: report new entries; report removed and replaced entries. */
 #define TOKENKEEP_WATCH_ENTRIES  8
 #define TOKENKEEP_WATCH_REMOVALS 16
 /* Replaces the events of a watched path. Without it, events are added. */
@@ -142,7 +143,7 @@ int tokenkeep_notifier_open(void);
 int tokenkeep_notifier_add(int notifier, const char *path, int what);
 void tokenkeep_notifier_remove(int notifier, int watch);
 
-/* The most notices of one read. */
+/* The maximum number of notices that one read returns. */
 #define TOKENKEEP_NOTICES 256
 
 /* Reads the next notices and returns their number; 0 if there are none. notices needs room for at least
@@ -155,28 +156,30 @@ int tokenkeep_flag_open(void);
 void tokenkeep_flag_raise(int flag);
 void tokenkeep_flag_lower(int flag);
 
-/* Opens a descriptor that is readable while one of two others is (epoll(7)). -1 and errno on failure. */
+/* Opens a descriptor that is readable while at least one of two given descriptors is readable (epoll(7)). -1
+ * and errno on failure. */
 int tokenkeep_either_open(int one, int other);
-/* Adds a descriptor to one that tokenkeep_either_open opened. -1 and errno on failure. */
+/* Makes a descriptor of tokenkeep_either_open also readable while `another` is readable. -1 and errno on
+ * failure. */
 int tokenkeep_either_add(int either, int another);
 /* Opens a descriptor that is readable as soon as nobody reads what is written to another one. The caller
  * closes it. -1 and errno on failure: EPERM for a file, which needs no reader. */
 int tokenkeep_reader_watch(int written);
 
-/* Waits so long, or until a signal is handled. For looks at what no descriptor tells of: the caller looks
- * again, by a deadline. */
+/* Waits for this time, or until a signal is handled. For a caller that polls a state, until a deadline,
+ * because no descriptor reports the state's changes. */
 void tokenkeep_pause(uint32_t milliseconds);
 
-/* Opens a descriptor that becomes readable when so much time has passed, that of a suspend included
- * (timerfd_create(2), CLOCK_BOOTTIME). The caller closes it. -1 and errno on failure. */
+/* Opens a descriptor that becomes readable after this time, including the time of a suspend
+ * (timerfd_create(2), CLOCK_BOOTTIME). Owned by the caller. -1 and errno on failure. */
 int tokenkeep_alarm_open(uint32_t milliseconds);
 
 /* Opens a timer: a descriptor that becomes readable when the time set has passed (timerfd_create(2)). -1 and
  * errno on failure. */
 int tokenkeep_timer_open(void);
-/* Sets the timer anew; 0 stops it. Afterwards the descriptor is unreadable. */
+/* Restarts the timer with this time; 0 stops the timer. Afterwards the descriptor is not readable. */
 void tokenkeep_timer_set(int timer, uint32_t milliseconds);
-/* Whether the time has passed. Afterwards the descriptor is unreadable. */
+/* Whether the timer's time has passed. Afterwards the descriptor is not readable. */
 int tokenkeep_timer_has_passed(int timer);
 
 /* Writes the path of the directory of modules that a stack calls by name, PATH_MAX bytes at most:
@@ -247,17 +250,17 @@ int tokenkeep_program_has_ended(pid_t process);
 /* Kills a program with its group, unless other code has waited for its end. */
 void tokenkeep_program_kill(pid_t process);
 
-/* How a socket tells the end of a request and of a reply. */
+/* How the end of a request and of a reply is marked on a socket. */
 typedef enum tokenkeep_framing {
     TOKENKEEP_MESSAGE,    /* one message of SOCK_SEQPACKET */
     TOKENKEEP_TEXT_TO_NUL /* the bytes up to a NUL, of SOCK_STREAM: varlink */
 } tokenkeep_framing;
 
 /* Sends a request to the program of a user that listens on a socket, and receives its reply of at most
- * capacity bytes. The request of a text ends with the NUL. The reply is without its NUL, which capacity
- * includes. 0, or an errno: ENOENT if nobody listens, EPERM if another user does, ETIMEDOUT if the reply's
- * end does not come within timeout_ms, EPROTO if the connection ends before it. A longer reply is EMSGSIZE
- * for a text, EPROTO for a message. */
+ * capacity bytes. With the framing of a text, request and reply end with a NUL: capacity includes the reply's
+ * NUL, which is not part of the returned reply. Returns 0, or an errno: ENOENT if no program listens, EPERM
+ * if another user's program listens, ETIMEDOUT if the reply is not complete within timeout_ms, EPROTO if the
+ * connection ends before that. For a longer reply: EMSGSIZE for a text, EPROTO for a message. */
 int tokenkeep_socket_ask(const char *path, uid_t user, tokenkeep_framing framing, const void *request,
                          size_t length, uint32_t timeout_ms, uint8_t *reply, size_t capacity,
                          size_t *reply_length);
@@ -301,9 +304,9 @@ int tokenkeep_agent_ask(const void *request, size_t length, uint32_t timeout_ms,
  * The descriptor is inherited by programs that this process executes. 0 or an errno. */
 int tokenkeep_sealed_memory_make(const void *payload, size_t length, int *descriptor);
 
-/* Reads what tokenkeep_sealed_memory_make wrote; at most capacity bytes. 0, or an errno: EINVAL if the
- * descriptor is no sealed memory file, EPERM if the file is another user's, EMSGSIZE if it is empty or
- * longer. */
+/* Reads the payload of a file that tokenkeep_sealed_memory_make made; at most capacity bytes. Returns 0, or
+ * an errno: EINVAL if the descriptor is no sealed memory file, EPERM if the file belongs to another user,
+ * EMSGSIZE if it is empty or longer than capacity. */
 int tokenkeep_sealed_memory_read(int descriptor, void *payload, size_t capacity, size_t *length);
 
 /* The length of a derivation's result, and the longest password and salt, in bytes. */
@@ -351,13 +354,15 @@ int tokenkeep_reserve_space(int directory, off_t length);
  * Without /proc, a namespace that maps every number is not recognised. */
 int tokenkeep_is_in_user_namespace(void);
 
-/* The arguments of this process, the program's name first, ended by NULL. They need no /proc. */
+/* The arguments of this process, the program's name first, ended by NULL. Does not need /proc. */
 char *const *tokenkeep_process_arguments(void);
 
-/* Enters the library for one call of the C API. 0 in a child of fork() if another thread was inside a call at
- * the fork: the child may run no Swift code that instantiates a type, because the lock may be held for good.
+/* Enters the library for one call of the C API, and returns 1. Returns 0 in a child of fork() if another
+ * thread was inside a call at the fork. Such a child must run no Swift code that instantiates a type, because
+ * the Swift runtime's lock may stay locked for ever.
  *
- * While a thread is inside, fork() in another thread waits, 100 ms at most. Calls of one thread may nest. */
+ * * While a thread is inside, fork() in another thread waits, 100 ms at most. Calls of one thread may
+ * nest. */
 int tokenkeep_call_enter(void);
 
 /* Leaves the library, once for each tokenkeep_call_enter that returned 1 and for each tokenkeep_call_resume.
@@ -367,10 +372,11 @@ void tokenkeep_call_leave(void);
 /* Whether this thread is inside a call. */
 int tokenkeep_call_is_inside(void);
 
-/* Enters the library again after a function of the caller, around which the call had left. */
+/* Enters the library again. Called after a function of the caller, before which the call had left the
+ * library. */
 void tokenkeep_call_resume(void);
 
-/* Keeps an error object for tokenkeep_call_refusal. */
+/* Stores the error object that tokenkeep_call_refusal returns. */
 void tokenkeep_call_set_refusal(void *error);
 
 /* The error object of a refused call; NULL if no call has made the object yet. */

@@ -23,7 +23,8 @@ extension FleetAdmin {
         try call("/v3/auth/user/add", json.serialized(), passing: "already exists")
         try call("/v3/auth/role/add", ["name": "root"], passing: "already exists")
         try call("/v3/auth/user/grant", ["user": "root", "role": "root"], passing: "")
-        // If the call is repeated after it succeeded, etcd replies that it wants a user and a password.
+        // If users are already enabled, etcd replies that it wants a user and a password. That is no failure, because
+        // an earlier call may have succeeded.
         try call("/v3/auth/enable", [:], passing: "wants a user and a password")
         var (secrets, file) = (fleet.secrets, fleet.file)
         secrets.password = own.password
@@ -101,8 +102,8 @@ extension FleetAdmin {
             try etcd.administer(path, body)
             return true
         } catch {
-            // An error of kind `away` is never ignored, because another server's text, such as "page not found", could
-            // match.
+            // An error of kind `away` is never ignored: its text may be that of another server, such as "page not
+            // found", and contain `passing` by chance.
             guard error.kind != .away, !passing.isEmpty, error.error.message.contains(passing) else {
                 throw error.error
             }

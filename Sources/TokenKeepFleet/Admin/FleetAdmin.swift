@@ -173,7 +173,8 @@ package final class FleetAdmin {
     /// - Parameter name: the user; nil for every user with a session that the selection matches.
     /// - Returns: the number of sessions with an order; if `name` is nil, also an error that names users who were not
     ///   listed.
-    /// - Throws: ``Status/notFound`` if there is no such user; ``Status/unavailable`` if the named user cannot be listed.
+    /// - Throws: ``Status/notFound`` if there is no such user; ``Status/unavailable`` if the named user cannot be
+    ///   listed.
     package func signOut(
         _ name: String?, _ selection: Selection
     ) throws(TokenKeepError) -> (count: Int, problem: TokenKeepError?) {
@@ -192,7 +193,8 @@ package final class FleetAdmin {
         }
         let problem = unlisted.problem
         if let problem, name != nil { throw problem }
-        // If a user could not be listed, that user may have a matching session, so "not found" would be wrong.
+        // A user who could not be listed may have a matching session, so "not found" is thrown only if all users were
+        // listed.
         guard isFound || problem != nil else { throw FleetAdmin.unknown(name) }
         return (count, problem)
     }
@@ -222,12 +224,14 @@ package final class FleetAdmin {
     ) throws(TokenKeepError) {
         let orders = FleetOrders(etcd, paths(of: userID), key, from: "")
         let now = RegistryClock.now(etcd)
-        // The event must not lie in the future, because the order would then end sessions that begin after it.
+        // The order ends all sessions that began before the event. So the event must not lie in the future, because the
+        // order would then also end sessions that begin after the order was given.
         let eventAt = min(selection.before ?? now, now)
         for session in sessions {
             _ = try orders.give(session, reason: selection.reason, at: now, eventAt: eventAt)
         }
-        // Unpublished sessions have no person to compare, so an order for everywhere cannot select by issuer or e-mail.
+        // An order for everywhere also ends unpublished sessions, whose issuer and e-mail are unknown. So no such order
+        // is written if the selection names an issuer or an e-mail.
         guard selection.issuer == nil, selection.email == nil else { return }
         let value = EverywhereValue(
             service: "", account: selection.account ?? "", provider: selection.provider ?? "", from: "",

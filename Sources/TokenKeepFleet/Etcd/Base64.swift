@@ -1,6 +1,6 @@
 import CSodium
 
-/// Base64 of the registry's keys and values, and of join codes.
+/// Encodes and decodes base64, for the registry's keys and values and for join codes.
 enum Base64 {
     enum Alphabet {
         /// The standard alphabet with padding, which all of etcd's gateways accept.

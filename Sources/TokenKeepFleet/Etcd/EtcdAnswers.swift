@@ -2,18 +2,18 @@ import TokenKeepCore
 
 /// Classifies the error answers of etcd's gateway.
 ///
-/// The text decides, because one HTTP status has several meanings: 429 is a full registry or a message that is too
-/// long. The texts are those of etcd 3.4 to 3.7.
+/// The answer's text decides, because one HTTP status has several meanings: 429 means a full registry or a message that
+/// is too long. The texts are those of etcd 3.4 to 3.7.
 package enum EtcdAnswers {
     /// Whether the request may succeed with a new authentication token.
     static func wantsNewToken(_ message: String) -> Bool {
         has(message, "invalid auth token") || has(message, "revision of auth store is old")
     }
 
-    /// The hint of an error for a server that is not a registry.
+    /// The hint for the user if a server that is not a registry answered.
     static let addressHint = "check the address: an endpoint is that of etcd's clients"
 
-    /// The prefixes of error messages of etcd itself and of its gateway.
+    /// The prefixes by which error messages of etcd and of its gateway are recognised.
     private static let ownWords = [
         "etcdserver: ", "grpc: ", "rpc error: ", "auth: ", "authentication is not enabled", "CommonName of client",
     ]

@@ -20,7 +20,7 @@ final class EtcdLink {
 
     let settings: EtcdSettings
     private let link: OpaquePointer
-    /// The header Date of the last answer; "" if it had none.
+    /// The value of the header Date of the last answer; "" if the answer had no such header.
     private(set) var date = ""
     private var usedAt = SessionTime.now.boottime
 
@@ -76,8 +76,8 @@ final class EtcdLink {
         closeIfIdle()
         var result = request(path, endpoint, body, token, limit, answer)
         if result == Int32(TOKENKEEP_LINK_TIMED_OUT) {
-            // A persistent connection may be dead, so the request is sent again on a new connection. Every request may
-            // be repeated.
+            // If a persistent connection was used, it may be dead, so the request is sent again on a new connection.
+            // Every request may be repeated.
             let wasKept = tokenkeep_link_was_kept(link) != 0
             disconnect()
             if wasKept { result = request(path, endpoint, body, token, limit, answer) }
@@ -111,8 +111,8 @@ final class EtcdLink {
         }
     }
 
-    /// The failure if this device's certificate has expired, otherwise nil. The server may close the connection without
-    /// an alert.
+    /// The failure if this device's certificate has expired, otherwise nil. The date is checked here, because the
+    /// server may close the connection without an alert.
     private func endedCertificate(_ endpoint: WebAddress) -> RegistryFailure? {
         guard !endpoint.isPlain, let file = settings.certificateFile, ClientCertificate.hasEnded(file) else {
             return nil
@@ -127,9 +127,11 @@ final class EtcdLink {
     private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
         let ended = endedCertificate(endpoint)
         let wasReached = tokenkeep_link_was_reached(link) != 0
-        // Only a server that was reached has seen the expired certificate.
+        // An expired certificate is the reason only if the server was reached, because otherwise the server has not
+        // seen the certificate.
         if let ended, wasReached { return ended }
-        // A server that requires a certificate closes the connection, and libcurl does not always see the TLS alert.
+        // A server that requires a client certificate sends a TLS alert, which libcurl does not always see, and closes
+        // the connection. So the hint names the missing certificate as a possible reason.
         let mayWantCertificate = wasReached && !endpoint.isPlain && settings.certificateFile == nil
         return RegistryFailure(
             .away,

@@ -10,7 +10,8 @@ import TokenKeepSession
 package final class EtcdRegistry: Registry {
     /// The timeout of a request to one endpoint, in milliseconds.
     private static let limit: UInt32 = 5000
-    /// The timeout of a change, in milliseconds: without a leader, etcd replies after 7 s that nothing was written.
+    /// The timeout of a change, in milliseconds. A cluster without a leader replies after 7 s that nothing was written,
+    /// so the timeout is longer.
     private static let changeLimit: UInt32 = 8000
     /// The maximum number of keys on one page of a listing.
     private static let page = 200
@@ -75,8 +76,8 @@ package final class EtcdRegistry: Registry {
             guard link.settings.user != nil, EtcdAnswers.wantsNewToken(message) else {
                 throw failure(status, message)
             }
-            // A change of users makes every device authenticate again at the same time, so each device waits a random
-            // time.
+            // After a change of etcd's users, all devices must authenticate again. Each device first waits a random
+            // time, so that they do not do this at the same moment.
             if message.contains("revision of auth store") {
                 ShortPause.wait(milliseconds: randombytes_uniform(300))
             }
@@ -159,8 +160,8 @@ package final class EtcdRegistry: Registry {
         return .outage(last ?? nonsense(), isElection: isElection)
     }
 
-    /// Stores the server's clock offset. Called only after a registry's answer, because a captive portal's clock may be
-    /// wrong.
+    /// Stores the offset of the server's clock. Called only after an answer of a registry, because the clock of another
+    /// server, such as a captive portal, may be wrong.
     private func noteClock() {
         guard let server = HTTPDate.seconds(link.date) else { return }
         clockOffset = server - UnixTime.now.rawValue
@@ -249,7 +250,8 @@ package final class EtcdRegistry: Registry {
             do throws(RegistryFailure) {
                 page = try self.page(prefix, from: start, limit, keysOnly: keysOnly, revision: listing.revision)
             } catch {
-                // Values longer than those of a device were written by somebody else, so a smaller page is requested.
+                // The page is too long because somebody wrote longer values than a device writes, so request fewer
+                // entries.
                 guard error.kind == .tooLong, limit > 1 else { throw error }
                 limit = max(1, limit / 4)
                 continue
@@ -320,7 +322,8 @@ package final class EtcdRegistry: Registry {
     }
 
     package func renew(lease: Int64) throws(RegistryFailure) {
-        // The gateway answers this request as a stream, so errors also have the HTTP status 200.
+        // The gateway answers this request with a stream. An error in a stream has the HTTP status 200, so the text of
+        // the answer decides.
         let answer = try post("/v3/lease/keepalive", #"{"ID":"\#(lease)"}"#) { answer in
             answer["result"] == nil && answer["error"] == nil ? nil : answer
         }

@@ -7,8 +7,9 @@ package struct EtcdSettings: Sendable {
     package static let mostEndpoints = 16
 
     package var endpoints: [WebAddress]
-    /// The paths of PEM files. A nil `caFile` means the system's authorities; the others are nil without a client
-    /// certificate.
+    /// The path of the PEM file with the certificate of the servers' authority; nil for the system's authorities.
+    ///
+    /// The next two paths are those of the client certificate and its key; nil if there is no client certificate.
     package var caFile: String?
     package var certificateFile: String?
     package var keyFile: String?

@@ -4,8 +4,9 @@ import TokenKeepSession
 
 /// A watch of prefixes by a stream of etcd's gateway.
 ///
-/// Over TLS the request stays open (HTTP/2) and a progress request is sent each minute, because a stopped server does
-/// not close its connections. Otherwise the server reports its progress every ten minutes, and silence ends the watch.
+/// A stopped server does not close its connections. So over TLS (HTTP/2) the request stays open, and a progress request
+/// is sent on it each minute. Otherwise the server reports its progress every ten minutes by itself. The watch ends if
+/// the server sends nothing for too long.
 final class EtcdWatch: RegistryWatch {
     private enum Pace {
         /// The interval of progress requests on an open stream, and the timeout of an answer, in seconds.
@@ -59,7 +60,7 @@ final class EtcdWatch: RegistryWatch {
 
     func next(within milliseconds: UInt32, or one: Int32, _ other: Int32) -> RegistryEvent {
         let event = wait(milliseconds, one, other)
-        // The server of the ended watch may be unavailable, so the next listing is read from another server.
+        // The watch may have ended because its server is unavailable, so the next listing is read from another server.
         if case .ended = event { registry.leaveEndpoint() }
         return event
     }
@@ -88,8 +89,8 @@ final class EtcdWatch: RegistryWatch {
 
     private func silence(at now: Int64) -> String? {
         if created < expected, now - heardAt >= Pace.beginning {
-            // A proxy may speak HTTP/1.1, which forwards nothing before the request ends, so later requests are not
-            // kept open.
+            // The reason may be a proxy that speaks HTTP/1.1 and forwards nothing before the request has ended. So the
+            // requests of later watches are ended at once.
             registry.keepsWatchesOpen = false
             return "the server does not take the watch"
         }
@@ -97,7 +98,7 @@ final class EtcdWatch: RegistryWatch {
         return !isOpen && now - heardAt >= Pace.silence ? "the server is silent" : nil
     }
 
-    /// The time, in seconds, until the next progress request or timeout is due.
+    /// The time, in seconds, until the next progress request or the timeout is due.
     private func due(after now: Int64) -> Int64 {
         if created < expected { return heardAt + Pace.beginning - now }
         if let askedAt { return askedAt + Pace.answer - now }

@@ -1,6 +1,6 @@
 /// The meaning of one line of a watch's stream.
 package enum EtcdWatchLine: Equatable {
-    /// The server confirmed a watch, reported progress, or repeated changes that are in the listing.
+    /// No new change: the server confirmed a watch, reported progress, or repeated changes that the listing contains.
     case nothing(isCreated: Bool)
     /// Keys changed.
     case changed(isCreated: Bool)
@@ -9,8 +9,8 @@ package enum EtcdWatchLine: Equatable {
 
     /// Parses a line of the stream.
     ///
-    /// - Parameter revision: the revision of the listing. The watch begins there, so that changes in the listing are
-    ///   repeated.
+    /// - Parameter revision: the revision of the listing. The watch begins at this revision, so the server repeats
+    ///   changes that the listing contains.
     package init(_ line: UnsafeRawBufferPointer, after revision: Int64) {
         guard line.contains(where: { $0 > 0x20 }) else {
             self = .nothing(isCreated: false)

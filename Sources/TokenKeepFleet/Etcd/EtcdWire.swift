@@ -14,7 +14,7 @@ enum EtcdWire {
         }
     }
 
-    /// The first key after all keys with a prefix. The prefix is ASCII.
+    /// The key that follows all keys with a prefix in etcd's order. The prefix is ASCII.
     static func end(ofPrefix prefix: String) -> [UInt8] {
         var end = Array(prefix.utf8)
         if let last = end.popLast() { end.append(last + 1) }
@@ -62,8 +62,8 @@ enum EtcdWire {
         }
     }
 
-    /// A request for a watch that begins at the listing's own revision: from a later one, some servers report no
-    /// progress.
+    /// A request for a watch that begins at the revision of the listing. Some servers report no progress on a watch
+    /// that begins at a later revision.
     static func watch(_ prefix: String, from revision: Int64) -> String {
         let end = Base64.text(end(ofPrefix: prefix))
         return #"{"create_request":{"key":"\#(text(prefix))","range_end":"\#(end)","start_revision":"\#(revision)","#

@@ -82,7 +82,7 @@ package final class Fleet {
         }
     }
 
-    /// Removes all keys of a device from the registry, with its orders, which no device would obey.
+    /// Removes all keys of a device from the registry. Also removes its orders, which no device would obey any more.
     package func remove(device: String) throws(TokenKeepError) {
         let listing = try Fleet.reporting { () throws(RegistryFailure) in
             try registry.list(prefix: paths.sessions, keysOnly: true)

@@ -3,7 +3,7 @@ import TokenKeepSession
 
 /// The pending work of this device in the registry, and the time left until the device counts as gone.
 package struct FleetBacklog: Sendable {
-    /// The number of pending orders for this device, with those for everywhere.
+    /// The number of pending orders for this device, including orders for everywhere.
     package var orders = 0
     /// The age of the oldest pending order, in seconds; 0 if there is none.
     package var lag: Int64 = 0
@@ -11,7 +11,7 @@ package struct FleetBacklog: Sendable {
     package var unpublished: Int?
     /// The time, in seconds, until the device's lease ends; nil if the device has no lease, or if the time is unknown.
     package var leaseLeft: Int64?
-    /// Whether the registry did not answer how long the device's lease still lasts.
+    /// Whether the query for the lease's remaining time failed.
     package var isLeaseUnknown = false
 }
 
@@ -31,7 +31,8 @@ extension Fleet {
         backlog.lag = given.min().map { max(0, listing.asOf - $0) } ?? 0
         backlog.unpublished = unpublished(listing)
         guard let lease = listing.device(device)?.lease, lease != 0 else { return backlog }
-        // Some versions of etcd refuse this query, and the other figures are valid without it.
+        // Some versions of etcd refuse this query. A failure is only noted, because the other figures are valid without
+        // its result.
         do throws(RegistryFailure) {
             backlog.leaseLeft = try registry.timeLeft(lease: lease)
         } catch {
@@ -46,8 +47,8 @@ extension Fleet {
         var here: [String: [String?]] = [:]
         for session in found.sessions {
             let info = session.info
-            // The beginning is part of the identity, and a new time of validation alone is not published, so neither is
-            // compared.
+            // Do not compare a session's beginning, which is part of its identity, nor its time of validation, because
+            // a new time of validation alone is not published.
             here[key.accountID(service: info.service, account: info.account)] = [
                 local.identity(info, session.identity), info.state.word, info.level?.word, info.provider,
             ]

@@ -13,7 +13,7 @@ package struct FleetFile: Sendable {
     package var certificateFile: String?
     package var keyFile: String?
     package var user: String?
-    /// The time after which a silent device counts as away, in seconds.
+    /// The time, in seconds, without a sign of life after which a device no longer counts as present.
     package var presence = FleetFile.usualPresence
 
     package init(name: String) throws(TokenKeepError) {

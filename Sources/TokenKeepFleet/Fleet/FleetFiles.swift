@@ -33,8 +33,8 @@ struct FleetLock: ~Copyable {
     /// - Throws: ``Status/busy`` if another process holds the lock.
     init(_ fleet: String) throws(TokenKeepError) {
         let path = "\(try FleetState.directory())/\(fleet).lock"
-        // The lock creates its file itself: a file put in place by a rename could be a different one for each of two
-        // first starts.
+        // The lock itself creates its file. If the file were put in place by a rename, two processes that start at the
+        // same time could each lock a different file.
         try PrivateFile.makeDirectories(of: path)
         var descriptor: Int32 = -1
         switch tokenkeep_lock_try(AT_FDCWD, path, 0, 0, &descriptor) {
@@ -50,10 +50,10 @@ struct FleetLock: ~Copyable {
 }
 
 extension Fleet {
-    /// Whether a process on this device runs the fleet, so that it publishes sessions and obeys orders.
+    /// Whether a process on this device publishes the sessions and obeys the orders of this fleet.
     package var isRunning: Bool { Fleet.isRunning(file.name) }
 
-    /// Whether a process on this device runs the fleet with this name.
+    /// Whether a process on this device publishes sessions and obeys orders for the fleet with this name.
     package static func isRunning(_ name: String) -> Bool {
         guard let path = try? "\(FleetState.directory())/\(name).lock" else { return false }
         return tokenkeep_lock_is_held(AT_FDCWD, path) == 1

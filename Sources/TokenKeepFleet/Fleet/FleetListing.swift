@@ -25,9 +25,9 @@ package struct FleetDevice: Sendable {
     package let value: DeviceValue
     /// The time at which the device was last present, in Unix seconds of the registry's clock; nil if never.
     package let seenAt: Int64?
-    /// Whether the device was present within the fleet's time of permitted silence.
+    /// Whether the device's last sign of life is recent enough, by the fleet's setting `presence`.
     package let isPresent: Bool
-    /// The lease of the device's presence; 0 for none.
+    /// The id of the lease of the device's presence; 0 if there is no lease.
     package let lease: Int64
 }
 

@@ -99,7 +99,7 @@ extension Fleet {
             left = results.count
             guard results.count < orders.count, !deadline.hasPassed else { return results }
             guard try !wait(after: listing.revision, until: deadline) else { continue }
-            // A server may refuse the watch at once, so the pauses between attempts grow.
+            // A server may refuse every watch at once, so this loop pauses between two attempts, longer each time.
             let pause = min(backoff.pause(random: randombytes_uniform(1000)), deadline.remainingMilliseconds)
             _ = tokenkeep_wait_readable(-1, -1, pause)
         }
@@ -141,10 +141,11 @@ struct FleetOrders {
         let value = OrderValue(
             session: name, service: session.value.service, account: session.value.account, from: from,
             reason: reason, at: now, eventAt: eventAt)
-        // An older result, of an expired order, is removed: it would be mistaken for the result of this order.
+        // Remove the result of an earlier order with the same id, because it would be mistaken for the result of this
+        // order.
         try put(value, at: paths.order(device, id), answeredAt: paths.result(id)) { present in
-            // Clocks differ between servers, so an order older than half its lifetime is written anew before a device
-            // rejects it.
+            // Clocks differ between servers, so a device may reject an order before the end of its lifetime. So an
+            // order that is older than half its lifetime is replaced.
             present.session == name && now - present.at <= OrderValue.lifetime / 2
         }
         return id
@@ -173,7 +174,7 @@ struct FleetOrders {
     /// Writes an order and removes its older result, unless `willDo` accepts the present order.
     ///
     /// Any other value at the path, for example a value that cannot be opened, is replaced. A request may be sent
-    /// twice, and the order may be obeyed in between: a changed result shows this.
+    /// twice. If a device obeyed the order in between, the result has changed, and the order is not written again.
     private func put(
         _ value: OrderValue, at path: String, answeredAt result: String, unless willDo: (OrderValue) -> Bool
     ) throws(TokenKeepError) {

@@ -16,8 +16,8 @@ extension FleetRunner {
         return orders.revision
     }
 
-    /// Runs `body`, which obeys one order. If it fails with a fault, the order stays, and later orders are still
-    /// obeyed.
+    /// Runs `body`, which obeys one order. If `body` fails with a fault, only warns: the order stays in the registry,
+    /// and later orders are still obeyed.
     private func passing(
         _ surroundings: RunnerSurroundings, _ body: () throws(RegistryFailure) -> Void
     ) throws(RegistryFailure) {
@@ -53,7 +53,8 @@ extension FleetRunner {
                     .corrupt, "an order in the registry is forged, moved or of a later version; it is not obeyed",
                     module: "registry"))
         case .answer(let outcome):
-            // The unreadable note may be that of the order's session, so the order stays until the note is rebuilt.
+            // Some session's note cannot be read, perhaps that of the order's session. So do not answer "gone": the
+            // order stays in the registry until the note is rebuilt.
             if outcome == .gone, let problem { throw RegistryFailure(.fault, problem) }
             try answer(id, entry.key, outcome, "none", surroundings)
         case .end(let session):
@@ -79,7 +80,8 @@ extension FleetRunner {
         _ id: String, _ path: String, _ outcome: ResultValue.Outcome, _ revocation: String,
         _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) {
-        // Only an obeyed order is remembered, because an order that was not obeyed may be given again.
+        // Remember the order only if it ended a session. An order with another outcome may be given again under the
+        // same id, and must then be obeyed.
         if outcome == .done {
             state.remember(order: id)
             save(surroundings)

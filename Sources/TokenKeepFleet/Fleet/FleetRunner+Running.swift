@@ -14,7 +14,7 @@ extension FleetRunner {
         var poll: Int64
         var presence: Int64
         var publication: Int64
-        /// The boot time, in seconds, of the next attempt to write to a full registry; nil if nothing is missing there.
+        /// The boot time, in seconds, of the next attempt to write to a full registry; nil if no write is outstanding.
         private(set) var retry: Int64?
         private var retries = Backoff()
 
@@ -23,7 +23,7 @@ extension FleetRunner {
             (poll, self.presence, publication) = (now + FleetRunner.poll, now + presence, now + 3600)
         }
 
-        /// The time, in milliseconds, until the next of these times is due.
+        /// The time, in milliseconds, until the earliest of these times.
         var pause: UInt32 {
             let next = min(poll, presence, publication, retry ?? .max)
             return UInt32(clamping: max(0, next - SessionTime.now.boottime) * 1000 + 1)
@@ -60,7 +60,8 @@ extension FleetRunner {
                 if error.error.message != last { surroundings.warn(error.error) }
                 last = error.error.message
             }
-            // A server may refuse each watch at once, so only a watch that lasted resets the growing pauses.
+            // A server may refuse each watch at once. So the pause grows with each attempt, and only a watch that
+            // lasted long enough resets the pause.
             if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.goodWatch { backoff.reset() }
             let pause = backoff.pause(random: randombytes_uniform(1000))
             // A change of the network or of a session ends the pause.

@@ -7,13 +7,13 @@ package import TokenKeepSession
 package struct RunnerSurroundings {
     /// Registers the hooks of a session before the session is ended.
     package var prepare: (SessionEngine) -> Void
-    /// Called after an order ended a session, with service, account and the order's reason.
+    /// Called after an order ended a session. The arguments are the service, the account and the order's reason.
     package var ended: (String, String, String) -> Void
     /// Called with a problem. A failure of the registry is not reported again while the same failure recurs.
     package var warn: (TokenKeepError) -> Void
     /// Name and system of this machine, for writing the device's entry again after it was removed.
     package var machine: (name: String, system: String)
-    /// A descriptor that becomes readable when the network changes, or -1; and the function that reads from it.
+    /// A descriptor that becomes readable when the network changes; -1 for none. The next member reads from it.
     package var network: Int32
     package var drainNetwork: () -> Bool
 
@@ -31,15 +31,16 @@ package struct RunnerSurroundings {
 /// Represents this device in the registry: publishes its sessions and its presence, and obeys orders. Runs in one
 /// process.
 ///
-/// For the device's own keys the local state governs, for orders the registry. Every step may be repeated after a kill
-/// at any moment, because a publication states the present state and an order names the session that it ends.
+/// The device's keys in the registry follow its local state; the local sessions follow the registry's orders. The
+/// process may be killed at any moment: every step may be repeated, because a publication contains the present state,
+/// and an order names the session that it ends.
 package final class FleetRunner {
     private(set) var fleet: Fleet
     let options: SessionOptions
     let local: LocalSessions
     var state: FleetState
     var lease: Int64 = 0
-    /// Whether a full registry refused a change, which is written again once there is space.
+    /// Whether a full registry refused a change, so that the change must be written again later.
     var isBehind = false
     /// Whether the user was warned that the registry is full.
     private var isFullSaid = false
@@ -141,7 +142,8 @@ package final class FleetRunner {
             }
         }
         let kept = Set(found.map { paths.session($0.accountID, fleet.device) })
-        // A session with a damaged note has not ended but is missing from the list, so nothing is removed.
+        // If the list may be incomplete, remove nothing: a session with a damaged note is missing from the list
+        // although it has not ended.
         let removals = problem != nil ? [] : own.subtracting(kept).sorted().map { RegistryChange.delete($0) }
         try write(removals)
         do throws(RegistryFailure) {
@@ -180,7 +182,7 @@ package final class FleetRunner {
         }
     }
 
-    /// The hash of a value without its time of validation, because a new time alone is not written.
+    /// The hash of a value without its time of validation. A value that differs only in that time is not written again.
     private func hash(_ value: SessionValue) -> String {
         var value = value
         value.validatedAt = nil
@@ -217,7 +219,8 @@ package final class FleetRunner {
 
     // MARK: A full registry
 
-    /// Records that a full registry refused a change. It still accepts removals, so sign-outs work.
+    /// Records that a full registry refused a change; throws any other failure. A full registry still accepts removals,
+    /// so sign-outs work.
     private func miss(_ error: RegistryFailure, _ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         guard error.kind == .full else { throw error }
         isBehind = true

@@ -30,7 +30,7 @@ package struct FleetState {
 
         package init(hash: String, at: Int64) { (self.hash, self.at) = (hash, at) }
 
-        /// Whether the write is less than a day away from `now`, in the past or, if a clock was wrong, in the future.
+        /// Whether the value was written less than a day before `now`, or, if a clock was wrong, less than a day after.
         package func isFresh(at now: Int64) -> Bool {
             let (age, isBeyond) = now.subtractingReportingOverflow(at)
             return !isBeyond && age.magnitude < UInt64(Published.lifetime)
@@ -55,8 +55,8 @@ package struct FleetState {
         handled[oldest.key] = nil
     }
 
-    /// Stores the cluster and revision that answered. If the cluster is another one or its revision went back,
-    /// everything is published again. Obeyed orders stay remembered.
+    /// Stores the id of the cluster and its revision. If the id differs from the stored id, or the revision is lower
+    /// than the stored revision, everything is published again. Obeyed orders stay remembered.
     package mutating func meet(cluster: UInt64, revision: Int64) {
         if cluster != self.cluster || revision < self.revision {
             published = [:]

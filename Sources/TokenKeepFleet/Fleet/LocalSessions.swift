@@ -6,12 +6,13 @@ import TokenKeepSession
 final class LocalSessions {
     private let store: Store
     private let key: FleetKey
-    /// The hashed person of each session's ID token, by the session's identity, so that each record is read once.
+    /// The hashed subject and e-mail from each session's ID token, by the session's identity. They are cached, so that
+    /// each session's record is read only once.
     private var people: [String: (subject: String?, email: String?)] = [:]
     /// The beginning of each session, in milliseconds of the registry's clock, by the session's identity.
     ///
-    /// A beginning is computed once, because a change of the server's clock must not move a session past an order. A
-    /// beginning that was unknown at that time stays unknown.
+    /// A beginning is computed once. If it were computed again after a change of the server's clock, a session that
+    /// began before an order could seem to begin after it. An unknown beginning stays unknown.
     var beginnings: [String: Int64] = [:]
 
     /// The value in ``beginnings`` for a session whose beginning is unknown.
@@ -89,7 +90,8 @@ final class LocalSessions {
         return found
     }
 
-    /// Ends a session as a local sign-out does; returns nil if the account has another session by now.
+    /// Ends a session as a local sign-out does. Returns nil, and ends nothing, if the account has another session by
+    /// now.
     func end(
         _ local: LocalSession, _ options: SessionOptions, _ prepare: (SessionEngine) -> Void
     ) throws(TokenKeepError) -> (session: SessionEngine, report: EndReport)? {

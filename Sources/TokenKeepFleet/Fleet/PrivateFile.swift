@@ -32,8 +32,8 @@ enum PrivateFile {
 
     /// Reads a file; nil if it is missing or too long.
     ///
-    /// - Parameter followsLinks: whether symbolic links are followed, as for a certificate's path, which often links to
-    ///   the newest.
+    /// - Parameter followsLinks: whether symbolic links are followed. True for a certificate's path, which is often a
+    ///   link to the newest certificate.
     static func read(_ path: String, followsLinks: Bool = false) throws(TokenKeepError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
         guard descriptor >= 0 else {

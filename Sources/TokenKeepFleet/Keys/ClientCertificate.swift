@@ -1,9 +1,9 @@
 import Glibc
 package import TokenKeepCore
 
-/// Checks a client certificate's end and whether its subject has a common name.
+/// Checks whether a client certificate has expired, and whether its subject has a common name.
 ///
-/// If etcd has users, its gateway refuses every call with a common name in the certificate.
+/// If etcd has users, its gateway refuses every call of a client whose certificate has a common name.
 package enum ClientCertificate {
     private static let longest = 65536
     /// The object identifier 2.5.4.3 (X.520), encoded with tag and length.

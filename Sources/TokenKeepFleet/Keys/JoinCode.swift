@@ -62,7 +62,7 @@ package enum JoinCode {
                 UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
             )
         }
-        // These limits bound the passes and the memory, in KiB, that an untrusted code can demand.
+        // The code is untrusted, so its numbers of passes and of KiB of memory for the key derivation are limited.
         guard (1...16).contains(passes), (8192...1_048_576).contains(memory) else { throw damaged }
         let derivation = KeyDerivation.argon2id(
             passes: passes, memoryKiB: memory, salt: Array(bytes[8..<headLength]))

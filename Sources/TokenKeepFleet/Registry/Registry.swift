@@ -23,7 +23,7 @@ package struct RegistryListing: Sendable {
     package var entries: [RegistryEntry] = []
     /// The registry's revision at which the entries were listed.
     package var revision: Int64 = 0
-    /// The id of the registry's cluster, which differs for another registry.
+    /// The id of the registry's cluster. Two registries have different ids.
     package var cluster: UInt64 = 0
 
     package init() {}
@@ -31,7 +31,7 @@ package struct RegistryListing: Sendable {
 
 /// A change in a transaction.
 package enum RegistryChange: Sendable {
-    /// Writes a value. The end of the lease deletes it; lease 0 means none.
+    /// Writes a value. When the lease ends, the registry deletes the key. The lease 0 means that there is no lease.
     case put(String, [UInt8], lease: Int64)
     case delete(String)
     /// Deletes all keys with this prefix.
@@ -77,7 +77,7 @@ package protocol Registry: AnyObject {
     /// The address of the server that gave the last answer.
     var endpoint: String { get }
 
-    /// Closes connections that the network may have left dead.
+    /// Closes all connections, which may be dead after a change of network.
     func disconnect()
     /// Lists the keys with a prefix, at one revision.
     func list(prefix: String, keysOnly: Bool) throws(RegistryFailure) -> RegistryListing

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// A session of this device, as the rules see it.
+/// The properties of a session of this device that the rules use.
 package struct LocalSession: Sendable, Equatable {
     package let service: String
     package let account: String
@@ -49,8 +49,8 @@ package enum OrderRules {
 
     /// Whether an order for everywhere must be obeyed.
     ///
-    /// Its event must be later than the last obeyed event of its key, not before this device joined, and not older than
-    /// the lifetime of an order.
+    /// The order's event must be later than the last obeyed event of the same registry key, not earlier than the time
+    /// at which this device joined, and not older than the lifetime of an order.
     package static func isDue(_ everywhere: EverywhereValue, obeyed: Int64?, joined: Int64, now: Int64) -> Bool {
         everywhere.event > obeyed ?? .min && everywhere.eventAt >= joined
             && now - everywhere.eventAt <= OrderValue.lifetime
@@ -67,8 +67,8 @@ package enum OrderRules {
         }
     }
 
-    /// The event for a new order for everywhere: always later than the event of the previous order, even if the
-    /// devices' clocks differ. Therefore a second order is obeyed after a user has signed in again.
+    /// The event's time for a new order for everywhere. It is always later than that of the previous order, even if the
+    /// devices' clocks differ, so that a second order is obeyed, too.
     package static func event(now: Int64, after before: EverywhereValue?) -> Int64 {
         max(now, before.map { min($0.event, EverywhereValue.latest - 1) + 1 } ?? now)
     }
@@ -85,8 +85,8 @@ package struct Backoff {
 
     package mutating func reset() { next = Backoff.shortest }
 
-    /// The next pause, in milliseconds. It is a random part, at least half, of a time that doubles, so that the devices
-    /// of a fleet do not return at the same moment.
+    /// The next pause, in milliseconds: a random time between half of a limit and the limit, which doubles with each
+    /// call. So the devices of a fleet do not return at the same moment.
     ///
     /// - Parameter random: a random number from 0 to 999.
     package mutating func pause(random: UInt32) -> UInt32 {
@@ -97,7 +97,7 @@ package struct Backoff {
 
 /// Converts this machine's time to the registry's clock.
 package enum RegistryClock {
-    /// The difference of the clocks, in seconds, up to which it is attributed to rounding and ignored.
+    /// The largest difference of the clocks, in seconds, that is attributed to rounding and ignored.
     package static let unnoticed: Int64 = 2
 
     /// Converts a time of this machine, in Unix seconds, to the registry's clock.
@@ -111,8 +111,8 @@ package enum RegistryClock {
         time(UnixTime.now.rawValue, offset: registry.clockOffset)
     }
 
-    /// Converts a time in milliseconds since 1970. The server reports whole seconds, so the milliseconds stay this
-    /// machine's.
+    /// Converts a time of this machine, in milliseconds since 1970, to the registry's clock. The offset is in whole
+    /// seconds, so the milliseconds stay unchanged.
     package static func exactTime(_ local: Int64, offset: Int64?) -> Int64 {
         let seconds = time(local / 1000, offset: offset)
         let (whole, isBeyond) = seconds.multipliedReportingOverflow(by: 1000)

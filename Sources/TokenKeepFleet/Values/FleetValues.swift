@@ -92,8 +92,8 @@ package struct DeviceValue: FleetValue {
     }
 }
 
-/// The value of `present/DEVICE`: the time at which the device was last present. The key alone proves little, because a
-/// lease may end late.
+/// The value of `present/DEVICE`: the time at which the device was last present. The key's existence does not prove
+/// that the device is present, because a lease may end late.
 package struct PresentValue: FleetValue {
     package var at: Int64
 
@@ -198,7 +198,8 @@ package struct EverywhereValue: FleetValue {
     package var provider: String
     package var from: String
     package var reason: String
-    /// The time of the event that caused the order, in milliseconds since 1970, so that two orders of a second differ.
+    /// The time of the event that is the reason for the order, in milliseconds since 1970, so that two orders within
+    /// one second have different events.
     package var event: Int64
 
     /// The maximum of ``event``.

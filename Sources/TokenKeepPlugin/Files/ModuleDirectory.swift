@@ -4,7 +4,7 @@ import TokenKeepCore
 
 /// The directory of the modules that a stack calls by name. Contains the files `NAME.so` and the programs `NAME`.
 package enum ModuleDirectory {
-    /// The directory's path: that in `TOKENKEEP_MODULES`; if the variable is not set, the installation's directory.
+    /// The directory's path: the value of `TOKENKEEP_MODULES`; if that is not set, the installation's directory.
     ///
     /// The variable is ignored if the program has more rights than its caller.
     package static var path: String {

@@ -71,7 +71,7 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// The path of the program to run, without symbolic links. No other user can replace the program.
+    /// Checks the program to run, and returns its path without symbolic links. No other user can replace the program.
     ///
     /// The file may change after this check, so the check is repeated at each start.
     ///
@@ -117,12 +117,12 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// The error for an unusable module. An absence, unless the reason may be temporary.
+    /// Makes the error for an unusable module. The caller passes false as `isAbsence` if the cause may be temporary.
     func refused(_ words: String, hint: String? = nil, isAbsence: Bool = true) -> TokenKeepError {
         TokenKeepError(.unavailable, "\(path) cannot be used: \(words)", hint: hint, isAbsence: isAbsence)
     }
 
-    /// Whether an error comes from the file itself, not from a temporary shortage in the process or the machine.
+    /// Whether an errno value is caused by the file itself, not by a temporary shortage in the process or the machine.
     private static func isOfTheFile(_ error: Int32) -> Bool { ![EMFILE, ENFILE, ENOMEM, EINTR, EIO].contains(error) }
 
     static func words(_ error: Int32) -> String { strerror(error).map { String(cString: $0) } ?? "error \(error)" }

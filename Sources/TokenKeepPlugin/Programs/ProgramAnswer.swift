@@ -100,7 +100,7 @@ final class ProgramAnswer {
         guard keys.insert(key).inserted else { throw .foreign("two lines of \(key)") }
     }
 
-    /// The keys of an item's fields, except attributes.
+    /// The protocol's names of an item's fields, except those of attributes.
     private static let fields: Set<String> = [
         "namespace", "service", "account", "label", "accessibility", "flags", "created_at", "modified_at", "expires_at",
     ]

@@ -17,7 +17,8 @@ enum ProgramEnvironment {
         return (named, arguments.filter { !$0.hasPrefix("env=") })
     }
 
-    /// `NAME=VALUE` for each variable. In a process with more rights than its caller, contains no value of the caller.
+    /// Returns `NAME=VALUE` for each variable. If this process has more rights than its caller, no value comes from the
+    /// caller's environment.
     static func entries(_ variables: [String]) -> [String] {
         guard !Privileges.areRaised else {
             return [plainPath, "LANG=C.UTF-8"] + (HomeDirectory.path().map { ["HOME=" + $0] } ?? [])

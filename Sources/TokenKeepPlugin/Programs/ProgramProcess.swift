@@ -2,10 +2,10 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A running program that a module consists of.
+/// A running program that implements a module.
 ///
 /// The program and its process group are killed if the program does not answer in time, and when this process or the
-/// starting thread ends, because a late change could overwrite a newer save.
+/// starting thread ends. Otherwise a late change by the program could overwrite a newer save.
 final class ProgramProcess {
     private let program: RunningProgram
     private let file: ModuleFile
@@ -13,8 +13,8 @@ final class ProgramProcess {
     /// Whether the program has sent no byte since the last request, so that the request can be repeated.
     private(set) var saidNothing = true
 
-    /// Whether the program has read the whole last request. An unread rest would become the beginning of the next
-    /// request.
+    /// Whether the program has read the whole last request. Otherwise it would read the rest of that request as the
+    /// beginning of the next request.
     private(set) var tookRequest = false
 
     /// Starts the program.

@@ -84,7 +84,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         try request.end()
         let before = kept
         kept = nil
-        // A program with unrequested output is out of step, and would answer this request with earlier output.
+        // Reuse the program only if it has sent no unrequested output, which would count as the answer to this request.
         if let process = before, process.isWaiting {
             do throws(TokenKeepError) {
                 return try ask(process, request, expected, call)
@@ -117,8 +117,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
             keep(process, answer)
             return items
         } catch {
-            // Keep the program after a reported failure, which is a valid answer. After an invalid answer, the program
-            // may be out of step.
+            // A failure that the program reported is a valid answer, so keep the program. After an invalid answer, do
+            // not keep it, because its further output could be read as the answer to the next request.
             if error.status != .corrupt { keep(process, answer) }
             throw error
         }

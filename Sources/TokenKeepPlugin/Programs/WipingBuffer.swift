@@ -19,8 +19,8 @@ final class WipingBuffer {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// Unused space for at least `more` bytes after the content. Then call ``grow(by:)`` with the number of bytes
-    /// written.
+    /// Returns unused space for at least `more` bytes after the content. A caller that writes to the space then calls
+    /// ``grow(by:)`` with the number of bytes written.
     func room(for more: Int) throws(TokenKeepError) -> UnsafeMutableRawBufferPointer {
         if count + more > capacity {
             let larger = max(capacity * 2, count + more)

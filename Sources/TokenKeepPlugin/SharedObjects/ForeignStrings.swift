@@ -11,7 +11,8 @@ enum ForeignStrings {
         return ForeignText.line(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// At most 512 bytes of a text in the module's own memory. Valid as long as that memory.
+    /// The first bytes, at most 512, of a text in the module's memory. They are not copied, so the buffer is valid only
+    /// until the module frees the text.
     static func raw(_ text: UnsafePointer<CChar>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
     }
@@ -31,7 +32,7 @@ enum ForeignStrings {
         return string
     }
 
-    /// Copies a module's structure, as far as both sides know its fields. The other fields stay zero.
+    /// Copies those fields of a module's structure that both the module and this host know. The other fields are zero.
     ///
     /// - Parameter least: the minimum size in bytes: up to the last required field of the first version.
     static func copy<Structure>(

@@ -16,7 +16,8 @@ enum HostTable {
     /// The functions that report changes of items, for the open handles.
     static let tellers = LentObjects<ChangeTeller>()
 
-    /// Passes a call to a module's function as a pointer. After `body`, the host ignores this pointer.
+    /// Runs `body` with a pointer that refers to the call, for a module's function. After `body`, the host ignores this
+    /// pointer.
     static func lend<Result>(_ call: PluginCall, _ body: (OpaquePointer) -> Result) -> Result {
         let pointer = calls.lend(call)
         defer { calls.reclaim(pointer) }

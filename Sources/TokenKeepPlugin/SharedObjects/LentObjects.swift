@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// Objects that modules refer to by a pointer.
 ///
-/// A module may keep a pointer too long, or invent a pointer. The pointer is therefore only a number, which is never
-/// dereferenced and not used again.
+/// A module may keep a pointer too long, or invent a pointer. The pointer is therefore only a number that identifies an
+/// object. It is never dereferenced, and no later object gets the same number.
 final class LentObjects<Object: AnyObject & Sendable>: Sendable {
     private struct State {
         var last: UInt = 0

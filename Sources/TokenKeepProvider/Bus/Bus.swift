@@ -32,7 +32,7 @@ final class Bus {
 
     static func describe(_ code: Int32) -> String { String(cString: strerror(code)) }
 
-    /// Answers a call. A caller that expects no reply gets none.
+    /// Sends the reply to a call. Sends nothing if the caller expects no reply.
     func reply(to call: BusMessage, _ body: (OutgoingMessage) -> Void = { _ in }) {
         defer { call.turn = nil }
         var made: OpaquePointer?
@@ -43,7 +43,7 @@ final class Bus {
         sd_bus_send(raw, reply.raw, nil)
     }
 
-    /// Answers a call with an error.
+    /// Sends an error as the reply to a call.
     func fail(_ call: BusMessage, _ refusal: Refusal) {
         defer { call.turn = nil }
         refusal.name.withCString { name in
@@ -119,14 +119,14 @@ extension Bus {
     /// The timeout of a call to the bus daemon, in milliseconds.
     private static let limit: UInt32 = 2000
 
-    /// Sends a call, and waits for the reply until a deadline. No other function computes a timeout for sd-bus.
+    /// Sends a call, and waits for the reply until a deadline. Only this function computes a timeout for sd-bus.
     ///
     /// - Returns: a result of 0 or more and the reply, which the caller releases; on failure a negative errno and nil.
     func ask(
         _ call: OpaquePointer?, until deadline: Deadline, _ error: UnsafeMutablePointer<sd_bus_error>? = nil
     ) -> (result: Int32, answer: OpaquePointer?) {
         var answer: OpaquePointer?
-        // sd-bus takes 0 as its default timeout, so at least 1 is passed.
+        // A timeout of 0 would mean sd-bus's default timeout, so pass at least 1 microsecond.
         let microseconds = max(1, UInt64(deadline.remainingMilliseconds) * 1000)
         let result = sd_bus_call(raw, call, microseconds, error, &answer)
         return (result, answer)

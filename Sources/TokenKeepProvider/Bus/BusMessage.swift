@@ -97,7 +97,7 @@ final class BusMessage {
 
     /// Reads `a{ss}`. If a name occurs twice, its last value counts.
     ///
-    /// Throws if two names are Unicode spellings of one text, because a dictionary would keep only one of them.
+    /// Throws if two names differ only in their Unicode spelling, because a dictionary would keep only one of them.
     func strings() throws(Refusal) -> [String: String] {
         var found: [String: String] = [:]
         try array("{ss}") { () throws(Refusal) in

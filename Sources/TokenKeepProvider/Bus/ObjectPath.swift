@@ -1,4 +1,5 @@
-/// An object of the service, parsed from its D-Bus path. A path below an alias names the same object as the own path.
+/// An object of the service, parsed from its D-Bus path. A path below an alias means the same object as the path
+/// without the alias.
 enum ObjectPath: Equatable {
     case service
     /// A folder of objects: `collection`, `aliases`, `session` or `prompt`.

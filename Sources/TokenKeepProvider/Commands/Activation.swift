@@ -6,7 +6,7 @@ import TokenKeepCore
 struct Activation {
     static let fileName = "org.freedesktop.secrets.service"
     static let unit = "tokenkeep-secret-service.service"
-    /// The line of our file that says that `enable --replace` wrote it although another keyring was installed.
+    /// The comment line that marks our activation file if `enable --replace` wrote it.
     private static let replaces = "# It replaces another keyring: tokenkeep secret-service enable --replace"
     private static let limit = 65_536
 

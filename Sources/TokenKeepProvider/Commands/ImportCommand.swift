@@ -15,7 +15,8 @@ enum ImportCommand {
         let store = try Store(StoreConfiguration(stackText: "any required vault"))
         try StartUnlock.unlock(store, options)
         let bus = try Bus()
-        // The first call may have made the bus start our own provider, so its vault is compared only afterwards.
+        // Compare the vaults after the keyring's first call, because the bus may have started our own provider for that
+        // call.
         let keyring = try ForeignKeyring(bus)
         try refuseOwnVault(bus, keyring, store)
         var run = try KeyringImport(keyring, store, isDryRun: options.isDryRun, isReplacing: options.replaces)
@@ -34,12 +35,13 @@ enum ImportCommand {
         guard removal?.left ?? 0 == 0 else { throw TokenKeepError(.corrupt, "some items stay in the keyring") }
     }
 
-    /// Throws ``Status/policy`` if the keyring is a provider of this vault, or if neither side has a vault yet.
+    /// Throws ``Status/policy`` if the keyring is a provider of this vault, or if neither the provider nor this store
+    /// has a vault yet.
     private static func refuseOwnVault(
         _ bus: Bus, _ keyring: ForeignKeyring, _ store: Store
     ) throws(TokenKeepError) {
         guard let owner = bus.process(of: keyring.owner), owner == bus.process(of: Provider.ownName) else { return }
-        // The provider may be creating its vault between the two reads, so a difference counts only if it is seen
+        // The provider may create its vault between the two reads, so the vaults count as different only if they differ
         // twice.
         if try !servesOurs(bus, store) {
             guard try servesOurs(bus, store) else { return }
@@ -50,7 +52,8 @@ enum ImportCommand {
     }
 
     private static func servesOurs(_ bus: Bus, _ store: Store) throws(TokenKeepError) -> Bool {
-        // Our identifier is read after the provider's, because a vault exists by the time a provider reports it.
+        // Read the provider's identifier first: when a provider reports a vault, the vault exists, so the second read
+        // finds it.
         let theirs = bus.vaultID()
         return try theirs == Hexadecimal.text(store.records.opener.vaultID() ?? [])
     }

@@ -30,7 +30,8 @@ struct PortalFiles {
     private var portal: String { "\(data)/\(PortalFiles.name).portal" }
     private var line: String { "\(PortalFiles.interface)=\(PortalFiles.name)" }
 
-    /// The path of the user's `portals.conf`; nil if there is none: a new file would hide the desktop's settings.
+    /// The path of the user's `portals.conf`; nil if there is none. No new file is made, because it would hide the
+    /// desktop's settings.
     private var configuration: String? {
         let desktops = (getenv("XDG_CURRENT_DESKTOP").map { String(cString: $0) } ?? "").split(separator: ":")
         let names = desktops.map { "\($0.lowercased())-portals.conf" } + ["portals.conf"]

@@ -5,7 +5,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// `run -- COMMAND…`: runs a command on a message bus of its own, on which the provider is the only service.
+/// `run -- COMMAND…`: runs a command on a private message bus, on which the provider is the only service.
 enum RunCommand {
     private static let notFound: Int32 = 127
     private static let cannotRun: Int32 = 126
@@ -107,8 +107,8 @@ enum RunCommand {
         return provider
     }
 
-    /// The path of this program. It is preferred to /proc/self/exe, because the kernel names a process after its file
-    /// name.
+    /// The path of this program. It is preferred to `/proc/self/exe`, because the kernel names a process after the last
+    /// component of the path that was executed.
     private static var program: String {
         guard let path = try? Activation.program(), access(path, X_OK) == 0 else { return "/proc/self/exe" }
         return path

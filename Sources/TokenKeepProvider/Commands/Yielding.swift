@@ -2,7 +2,7 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 
-/// Gives way to a keyring that was installed after `enable` and whose activation file ours would hide.
+/// Gives way to a keyring that was installed after `enable`. Our activation file would otherwise hide that keyring's.
 enum Yielding {
     /// Removes our activation file and executes the other keyring. Returns if there is none or it cannot be run.
     static func yieldIfReplaced() {

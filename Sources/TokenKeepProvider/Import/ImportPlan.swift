@@ -115,10 +115,10 @@ struct ImportPlan {
             hint: "unlock the keyring (tokenkeep unlock --keyring), then import again: nothing was imported")
     }
 
-    /// The identifier that a collection gets in the vault. It is derived from the path, so that a second import finds
-    /// it.
+    /// The identifier that a collection gets in the vault. It is derived from the collection's path, so that a second
+    /// import finds the same collection.
     ///
-    /// It is the path's last element, unless a fixed collection or another collection of the vault has this identifier.
+    /// The identifier is the path's last element, unless a fixed collection or another collection of the vault has it.
     private static func identifier(
         for collection: ForeignCollection, _ known: [String: IndexedCollection]
     ) -> String {

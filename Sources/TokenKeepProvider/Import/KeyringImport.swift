@@ -10,7 +10,8 @@ struct KeyringImport {
     private let writer: VaultWriter
     private let isDryRun: Bool
     private let isReplacing: Bool
-    /// The vault's items that no entry was matched with yet, so that two equal entries become two items.
+    /// The vault's items that have not been matched with an entry yet. An item is matched only once, so that two equal
+    /// entries become two items.
     private var index: ItemIndex
 
     private(set) var imported = 0

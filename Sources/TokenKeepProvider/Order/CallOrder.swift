@@ -24,7 +24,7 @@ final class CallOrder {
         return CallTurn(place, self)
     }
 
-    /// Removes an answered call, and resumes the calls that waited for it alone.
+    /// Removes an answered call, and resumes the calls that waited only for this call.
     fileprivate func end(_ place: CallPlace) {
         place.isAnswered = true
         for (object, use) in place.scope.uses {
@@ -122,7 +122,7 @@ private struct CallLine {
         }
     }
 
-    /// The number of the first unanswered call that conflicts with `use`: calls up to this number need not wait.
+    /// The number of the first unanswered call that conflicts with `use`. Calls up to this number need not wait.
     private func lastFree(_ use: ObjectUse) -> UInt64 {
         use.conflicts.compactMap { rows[$0]?.calls.first?.number }.min() ?? .max
     }

@@ -4,8 +4,9 @@ import TokenKeepCore
 extension Provider {
     /// Asks the user for the vault's password, if the user can be asked.
     ///
-    /// Only one question is shown at a time, and its answer completes every prompt. Without an answer, the user of the
-    /// next prompt is asked. A worker looks for the user's terminal or display, if necessary among all processes.
+    /// Only one question is shown at a time, and a correct answer completes every prompt. If the question ends without
+    /// an answer, the user of the next prompt is asked. A worker looks for the user's terminal or display, if necessary
+    /// among all processes.
     func ask(_ path: String, _ prompt: UnlockPrompt) {
         prompts[path]?.isLookedAt = true
         guard options.mayPrompt, let process = bus.process(of: prompt.owner) else { return ask(path, prompt, nil) }
@@ -18,7 +19,7 @@ extension Provider {
     private func ask(_ path: String, _ prompt: UnlockPrompt, _ caller: CallingProgram?) {
         prompts[path]?.isLookedAt = false
         let name = self.caller(of: prompt.owner)
-        // If this prompt's user cannot be asked, the next prompt gets its turn.
+        // This prompt's user cannot be asked, so dismiss the prompt, and ask the user of the next prompt.
         guard let caller, caller.hasDisplay || caller.terminal != nil else {
             dismissSoon(path, name)
             return askNext()
@@ -58,7 +59,8 @@ extension Provider {
         ask(next.key, next.value)
     }
 
-    /// Keeps the prompt of a program with a display open, because Chromium deletes its cookies after one dismissal.
+    /// Keeps the prompt of a program with a display open instead of dismissing it, because Chromium deletes its cookies
+    /// after one dismissal.
     private func leaveOpen(_ path: String, _ name: String, hasDisplay: Bool) {
         guard hasDisplay else { return dismissSoon(path, name) }
         prompts[path]?.wasAsked = true
@@ -79,7 +81,7 @@ extension Provider {
         timers.after(UnlockPrompt.limit) { [self] in complete(path, isDismissed: isLocked) }
     }
 
-    /// The path of the program that asks for the password; nil if none is installed.
+    /// The path of the program that asks the user for the password; nil if no such program is installed.
     private func pinentry() -> String? {
         let candidates =
             options.pinentry.map { [$0] } ?? ["/usr/local/bin/pinentry", "/usr/bin/pinentry", "/bin/pinentry"]

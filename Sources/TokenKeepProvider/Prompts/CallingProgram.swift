@@ -17,7 +17,8 @@ struct CallingProgram: Sendable {
     var hidesDisplay: Bool { environment["DISPLAY"] == "" }
     var hasDisplay: Bool { environment["DISPLAY"] != nil || environment["WAYLAND_DISPLAY"] != nil }
 
-    /// The names of the variables that a question to the user needs. The service's own values may be another session's.
+    /// The names of the variables that a question to the user needs. They are read from the client, because the values
+    /// in the provider's own environment may belong to another session.
     private static let needed: Set<String> = [
         "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "TERM", "LANG",
         "LC_ALL",
@@ -50,8 +51,8 @@ struct CallingProgram: Sendable {
         return printable.isEmpty ? "a program" : String(decoding: printable, as: UTF8.self)
     }
 
-    /// The id of the Flatpak application that a process belongs to, or nil. For the log alone: the sandbox can forge
-    /// the file.
+    /// The id of the Flatpak application that a process belongs to; nil if there is none. Used only in the log, because
+    /// a sandboxed program can forge the file that contains the id.
     static func sandbox(of process: pid_t) -> String? {
         guard let bytes = read("/proc/\(process)/root/.flatpak-info", atMost: 4096),
             let line = bytes.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: "name=".utf8) })

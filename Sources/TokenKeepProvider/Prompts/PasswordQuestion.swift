@@ -78,8 +78,8 @@ final class PasswordQuestion: Sendable {
     }
 
     private func stop(_ dialog: PinentryDialog) {
-        // The id of an ended process must not be signalled. Therefore only this thread signals pinentry from here on.
-        // The lock is not held during `close()`, because the bus thread takes the lock.
+        // After pinentry's end, its process id may belong to another process, so from here on only this thread signals
+        // pinentry. The lock is not held during `close()`, because the bus thread takes the lock.
         state.withLock { $0.process = nil }
         dialog.close()
     }
@@ -92,7 +92,7 @@ final class PasswordQuestion: Sendable {
         try dialog.greet(isOver)
         for option in options { try dialog.set("OPTION \(option)", isOver, isOptional: true) }
         try dialog.set("SETTITLE TokenKeep", isOver, isOptional: true)
-        // A program that names itself "%0A" must not write lines of its own.
+        // Escape "%", because a program whose name contains "%0A" could otherwise add lines to the question.
         let parts = text.split(separator: "%", omittingEmptySubsequences: false)
         try dialog.set("SETDESC \(parts.joined(separator: "%25"))", isOver)
         try dialog.set("SETPROMPT Password:", isOver)
@@ -109,7 +109,8 @@ final class PasswordQuestion: Sendable {
         return .dismissed
     }
 
-    /// pinentry's options, with the terminal on which it asks. Text on a terminal needs a UTF-8 locale.
+    /// The options for pinentry, which name the terminal on which it asks. They also set a UTF-8 locale, which text on
+    /// a terminal needs.
     private var options: [String] {
         var options = ["no-grab"]
         guard let terminal = caller.terminal else { return options }

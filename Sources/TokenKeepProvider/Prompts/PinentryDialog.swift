@@ -55,7 +55,7 @@ final class PinentryDialog {
     /// libgpg-error's codes for "cancelled", "fully cancelled" and "timeout".
     private static let dismissals: Set<UInt32> = [99, 198, 62]
 
-    /// Converts a reply "ERR NUMBER …": either the user dismissed the question, or pinentry cannot ask.
+    /// Converts a reply "ERR NUMBER …" to an error: either the user dismissed the question, or pinentry cannot ask.
     private static func refusal(_ line: SecretBytes) -> TokenKeepError {
         let digits = line.withUnsafeBytes { $0.dropFirst(4).prefix { (48...57).contains($0) }.map { UInt32($0 - 48) } }
         // The upper 16 bits name the program that reports the error, so only the lower 16 are compared.

@@ -18,7 +18,7 @@ struct UnlockPrompt {
     var earliestEnd: Deadline?
     /// Whether this prompt's question was already shown to the user, or cannot be shown.
     var wasAsked = false
-    /// Whether a worker is looking for the user's terminal or display.
+    /// Whether a worker is currently looking for the terminal or display of this prompt's user.
     var isLookedAt = false
     /// The question that the user is being asked for this prompt; nil while there is none.
     var question: PasswordQuestion?

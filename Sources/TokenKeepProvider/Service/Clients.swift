@@ -67,7 +67,7 @@ final class Unanswered {
     }
 }
 
-/// One call's share of its client's count. It is subtracted when this object is released.
+/// One call's bytes in its client's count. They are subtracted when this object is released.
 final class Holding {
     private let ledger: Unanswered
     private let count: Int

@@ -12,7 +12,7 @@ extension Provider {
         }
     }
 
-    /// The collection of an identifier.
+    /// The collection with this identifier.
     func collection(_ id: String) throws(Refusal) -> IndexedCollection {
         guard let collection = index.collections[id] else {
             guard !isUnread else { throw .isLocked }
@@ -121,7 +121,7 @@ extension Provider {
         else { throw .limit("the collection session is full") }
     }
 
-    /// Throws if a label or content type exceeds the vault's limits, which the collection `session` has, too.
+    /// Throws if a label or content type exceeds the vault's limits. They apply to the collection `session` as well.
     static func checkLength(ofLabel label: String = "", contentType: String = "") throws(Refusal) {
         do throws(TokenKeepError) {
             _ = try LookupFields(attributes: [:], contentType: contentType, label: label)
@@ -175,7 +175,8 @@ extension Provider {
             return (before.id, .success(name))
         }
         if collection == IndexedCollection.login, let name = ItemMapping.sharedName(of: new.attributes) {
-            // Calls that make the record for the same service and account get the same key, so they run in order.
+            // The key is the identifier derived from the record's name, so calls that make the record for the same
+            // service and account run one after another.
             return (index.item(named: name)?.id ?? ItemMapping.id(of: name), .success(name))
         }
         let key = Provider.creationKey(new.attributes, collection)

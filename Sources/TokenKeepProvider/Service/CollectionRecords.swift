@@ -9,8 +9,8 @@ extension Provider {
         return name
     }
 
-    /// Saves a collection's record. Calls `completion` with true, or with false after the call was answered with an
-    /// error.
+    /// Saves a collection's record, and then calls `completion` with true. If the save fails, sends the error as the
+    /// call's reply, and calls `completion` with false.
     func saveCollection(
         _ name: ItemName, _ label: String, _ message: BusMessage, _ completion: @escaping (Bool) -> Void
     ) {

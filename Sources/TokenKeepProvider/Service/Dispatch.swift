@@ -30,7 +30,8 @@ extension Provider {
         case .item where [Interfaces.item, ""].contains(called): try callItem(path, message)
         case .session where [Interfaces.session, ""].contains(called): try callSession(message)
         case .prompt where [Interfaces.prompt, ""].contains(called): try callPrompt(message)
-        // Programs try gnome-keyring's own interface, and fall back if they get this error.
+        // Some programs first try an interface that only gnome-keyring has. This error makes them use the standard
+        // interface instead.
         default: throw .unknownMethod("there is no interface \(called) at \(message.path)")
         }
     }

@@ -150,13 +150,14 @@ extension Provider {
         let move = Provider.move(item, name, to: attributes)
         let target = try? move.get()
         if let target {
-            // Otherwise the slower of two moves would silently replace the other move's item.
+            // Refuse a move to a record to which another item is being moved. Otherwise the slower move would silently
+            // replace the item of the faster move.
             guard moving[target] == nil || moving[target] == name else {
                 throw .alreadyExists("another item is getting these attributes")
             }
             moving[target] = name
         }
-        // If policy forbids the record `target`, the item gets this record of its own.
+        // If policy forbids the record `target`, the item gets this separate record instead.
         let own = try? Provider.reservedName(item.collection, item.id).get()
         if let own { moving[own] = name }
         run(
@@ -189,8 +190,8 @@ extension Provider {
     ) {
         switch result {
         case .success(let details):
-            // The new record is put into the index first. Its item has the same path, so clients see a change and no
-            // deletion.
+            // Put the new record into the index before the old record is removed. The item keeps its path, so clients
+            // see a change and no deletion.
             moving[details.name] = name
             wrote(details.name, details)
             for target in targets + [details.name] { moving[target] = nil }
@@ -204,7 +205,7 @@ extension Provider {
         }
     }
 
-    /// Puts an item back into the index if its move failed after the index lost its record.
+    /// Puts an item back into the index. Called after a failed move, because the index may have lost the item's record.
     private func readAgain(_ name: ItemName) {
         run(on: ItemMapping.id(of: name), { [writer] in try? writer.load(name).details }) { [self] details in
             if let details { wrote(name, details) }
@@ -213,8 +214,8 @@ extension Provider {
 
     /// Chooses the record for an item's new attributes.
     ///
-    /// In `login` it is the record that `tokenkeep` finds by these attributes, if there can be one; otherwise the
-    /// item's own.
+    /// In the collection `login`, it is the record that `tokenkeep` finds by these attributes, if the attributes name
+    /// such a record. Otherwise it is a record that only this item uses.
     private static func move(
         _ item: IndexedItem, _ name: ItemName, to attributes: [String: String]
     ) -> Result<ItemName, TokenKeepError> {

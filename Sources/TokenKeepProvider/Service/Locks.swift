@@ -4,7 +4,7 @@ extension Provider {
     /// Whether the items of every collection but `session` are locked.
     var isLocked: Bool { Provider.isLocked(vault, isHeldLocked) }
 
-    /// Whether the vault was locked since the start: which items and collections it has is not known.
+    /// Whether the vault has been locked since the program's start, so that its items and collections are unknown.
     var isUnread: Bool { isLocked && !freshness.isIndexed }
 
     static func isLocked(_ vault: VaultState, _ isHeldLocked: Bool) -> Bool {

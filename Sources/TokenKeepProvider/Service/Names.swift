@@ -4,11 +4,13 @@ import TokenKeepKeys
 
 /// The bus names that the program owns, and the detection of other keyrings.
 extension Provider {
-    /// The bus names of other keyrings. gnome-keyring queues for the service's name right after it owns its own name.
+    /// The bus names that other keyrings own in addition to the service's name. A new owner of such a name means that a
+    /// keyring may next queue for the service's name, as gnome-keyring does.
     private static let keyrings: Set<String> = [
         "org.gnome.keyring", "org.kde.kwalletd5", "org.kde.kwalletd6", "org.kde.secretservicecompat",
     ]
-    /// The delay, in milliseconds, between a keyring's own name and its request for the service's name.
+    /// The delay, in milliseconds, after a keyring got its own bus name, before this program checks whether the keyring
+    /// is queued for the service's name.
     private static let queueing: UInt32 = 50
 
     /// Handles a new owner of a bus name: ends the program if its name was taken, and looks for other keyrings.
@@ -53,7 +55,8 @@ extension Provider {
         for name in [Provider.name, Provider.ownName] { sd_bus_release_name(bus.raw, name) }
     }
 
-    /// Requests the bus name by which stores recognise their own vault, even if this program does not answer them.
+    /// Requests the bus name by which stores recognise the provider of their own vault, even while this program does
+    /// not answer.
     func claimName(ofVault identifier: [UInt8]) {
         let name = ProviderName.ofVault(Hexadecimal.text(identifier))
         guard name != vaultName else { return }

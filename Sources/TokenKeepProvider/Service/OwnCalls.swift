@@ -89,7 +89,7 @@ extension Provider {
     }
 
     private func finish(_ input: PasswordInput, _ message: BusMessage, _ problem: TokenKeepError?) {
-        // A client that left the bus gets no answer: `dropInputs` has removed its input.
+        // Reply only if the client is still on the bus. If the client has left, `dropInputs` has removed its input.
         if inputs.removeValue(forKey: ObjectIdentifier(input)) != nil { answer(message, problem) }
     }
 

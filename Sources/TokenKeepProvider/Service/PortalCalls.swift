@@ -68,7 +68,8 @@ extension Provider {
         }
     }
 
-    /// Writes the secret to the caller's descriptor; false if it has no room within a second or the write fails.
+    /// Writes the secret to the caller's descriptor. Returns false if the descriptor does not become writable within a
+    /// second, or if the write fails.
     private static func write(_ secret: SecretBytes, to file: OwnedDescriptor) -> Bool {
         var ready = pollfd(fd: file.number, events: Int16(POLLOUT), revents: 0)
         let limit = Deadline(milliseconds: 1000)

@@ -97,14 +97,16 @@ extension Provider {
         bus.reply(to: message) { reply in reply.variant(signature) { write(reply) } }
     }
 
-    /// Whether a program asks for the lock of an object that is not read yet: it may be there, and is locked then.
+    /// Whether a client reads the property `Locked` of an object that may exist but has not been read yet. If it
+    /// exists, it is locked.
     private func isUnreadLock(_ property: String, of path: ObjectPath) -> Bool {
         property == CollectionProperty.locked.rawValue && isUnread && mayBeUnread(path) && isLocked(path) == nil
     }
 
-    /// Sessions and prompts have no properties. Libraries ask for them all the same.
+    /// Checks a query for the properties of a session or prompt. These objects have no properties, but libraries query
+    /// them nevertheless.
     ///
-    /// - Throws: the error for an object that is gone, or that has not this interface.
+    /// - Throws: the error for an object that no longer exists, or that does not have this interface.
     private func expectWithoutProperties(_ path: ObjectPath, _ interface: String) throws(Refusal) {
         switch path {
         case .session where [Interfaces.session, ""].contains(interface):

@@ -69,7 +69,8 @@ extension Provider {
         let attributes = try message.strings()
         whenFresh(message, .searching(nil)) { [self] () throws(Refusal) in
             let found = index.search(attributes)
-            // Two empty lists would mean that no item matches, and programs then delete data that belongs to the item.
+            // While the vault is locked, do not reply with two empty lists. A client would conclude that no item
+            // matches, and some programs then delete data that belongs to the item.
             guard !found.isEmpty || !isLocked else { throw .isLocked }
             bus.reply(to: message) { reply in
                 reply.paths(found.filter { !isLocked($0) }.map(\.path.text))
@@ -122,8 +123,8 @@ extension Provider {
     /// more than 32 MiB.
     private static let secretsLimit = 16 << 20
 
-    /// Loads the secrets of items. Omits items that were removed, locked or damaged meanwhile: the readable secrets must
-    /// not depend on a damaged record.
+    /// Loads the secrets of items. Omits items that were removed, locked or damaged meanwhile: the readable secrets
+    /// must not depend on a damaged record.
     ///
     /// - Returns: the secrets; nil if they are too long for one reply.
     private static func load(
@@ -172,8 +173,8 @@ extension Provider {
                 wanted = try collection(id).id
             }
             guard wanted == present else {
-                // Programs that know the path of `login` would go on storing there, so one user's items would be in two
-                // collections.
+                // Do not change the alias. Programs that know the path of `login` would still store items there, so the
+                // user's items would be split between two collections.
                 Log.line(
                     "the alias \(alias) stays with \(present): \(caller(of: message.sender)) wanted another collection")
                 throw .notSupported("the aliases default, login and session stay with their collections")
@@ -212,7 +213,7 @@ extension Provider {
             return wanted
         }
         let suffix = "_" + Hexadecimal.text(Provider.randomBytes(4))
-        // The prefix is shortened, because a longer name would not be accepted as a collection's identifier.
+        // Shorten the wanted name, because the identifier must not exceed the maximum length of a path's element.
         return "\(wanted.prefix(ItemMapping.objectNameLength - suffix.count))\(suffix)"
     }
 

@@ -1,6 +1,7 @@
 import TokenKeepCore
 
-/// The changes of the index, each with its D-Bus signals. No signal is sent while the index is read for the first time.
+/// Changes the index, and sends the D-Bus signals of each change. Sends no signals while the index is filled for the
+/// first time.
 extension Provider {
     func put(_ item: IndexedItem) {
         let before = index[item.collection, item.id]
@@ -59,7 +60,7 @@ extension Provider {
         signalProperties(changed(collection, now), of: now)
     }
 
-    /// Takes the locks of a vault that was read for the first time, and signals what appears with it.
+    /// Stores the locks of a vault that was read for the first time, and signals its collections and items.
     func signalRead(_ state: VaultState) {
         let new = index.collections.keys.sorted().filter { id in !IndexedCollection.fixed.contains { $0.id == id } }
         for id in new { signalCollection("CollectionCreated", id) }
@@ -87,8 +88,8 @@ extension Provider {
         }
     }
 
-    /// The maximum number of paths in a signal. Of longer lists the signal names only the property, and clients read
-    /// its value.
+    /// The maximum number of paths in a signal. If a list is longer, the signal contains only the property's name, and
+    /// clients read the value.
     private static let sentItems = 200
 
     private func signalItems(of collection: String) {

@@ -60,13 +60,14 @@ extension Provider {
 
     func isOpen(_ path: String) -> Bool { ObjectPath(path).flatMap(isLocked) == false }
 
-    /// Whether a path may be that of an item or a collection which is not read yet.
+    /// Whether a path may be that of an item or collection that has not been read yet.
     private func namesUnread(_ path: String) -> Bool {
         guard isUnread else { return false }
         return ObjectPath(path).map(mayBeUnread) ?? false
     }
 
-    /// Whether an object is one of the vault, which may not be read yet. The collection `session` lies in memory.
+    /// Whether an object belongs to the vault, and so may exist although it has not been read yet. False for the
+    /// collection `session` and its items, which are only in memory.
     func mayBeUnread(_ path: ObjectPath) -> Bool {
         switch path {
         case .item(let collection, _), .collection(let collection): collection != IndexedCollection.session

@@ -17,7 +17,7 @@ struct SecretSession: Sendable {
     /// The key of AES-128-CBC; nil in a session with the algorithm `plain`.
     let key: SecretBytes?
 
-    /// Agrees on a key with a client. Takes some milliseconds.
+    /// Agrees on a session key with a client. The computation takes some milliseconds.
     ///
     /// - Returns: the session's key and our public key; nil if the client's public key is outside the group.
     static func agree(with peer: [UInt8]) -> (key: SecretBytes, ours: [UInt8])? {

@@ -26,7 +26,7 @@ struct VaultLook: Sendable {
     var problem: TokenKeepError?
 }
 
-/// Reads the vault's changed records, which it learns from the log of changes. Used by one worker at a time.
+/// Reads the vault's changed records. The vault's log of changes names them. Used by one worker at a time.
 final class VaultReader: Sendable {
     private struct Known {
         var names: [[UInt8]: ItemName] = [:]
@@ -74,7 +74,8 @@ final class VaultReader: Sendable {
 
     /// Opens the vault. Creates a missing vault once, because programs recognise a vault on the bus by its identifier.
     ///
-    /// - Throws: ``Status/unavailable`` if the vault was deleted: programs take an empty answer for "signed out".
+    /// - Throws: ``Status/unavailable`` if the vault was deleted. An empty answer instead would mean to programs that
+    ///   the user has signed out.
     private static func vault(_ records: Records, _ known: inout Known) throws(TokenKeepError) -> OpenVault? {
         if let vault = try records.open() {
             known.hasMade = true

@@ -151,7 +151,7 @@ struct VaultWriter: Sendable {
 
     private static var gone: TokenKeepError { TokenKeepError(.notFound, "the item is gone", module: "vault") }
 
-    /// Replaces a record by the value that `edit` returns for the present one, under the item's lock.
+    /// Replaces a record by the record that `edit` returns for it, while the item's lock is held.
     private func change(
         _ name: ItemName,
         _ edit: (ItemDetails?, () throws(TokenKeepError) -> SecretBytes?) throws(TokenKeepError) -> TokenItem

@@ -28,7 +28,7 @@ struct FairQueue<Element> {
         return nil
     }
 
-    /// Whether ``popFirst(of:where:)`` has an element to take.
+    /// Whether ``popFirst(of:where:)`` would return an element.
     func hasElement(of isServed: (String) -> Bool, where isReady: (Element) -> Bool) -> Bool {
         turns.contains { isServed($0) && queues[$0]?.contains(where: isReady) == true }
     }

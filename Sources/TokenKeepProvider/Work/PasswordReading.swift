@@ -8,8 +8,8 @@ enum PasswordReading {
     private static let limit = 4096
 
     static func file(_ path: String) throws(TokenKeepError) -> SecretBytes {
-        // O_NONBLOCK, because `open` would wait for the writer of a named pipe without a limit. `poll` waits with a
-        // limit.
+        // Without O_NONBLOCK, `open` would wait without a limit for the writer of a named pipe. With it, `poll` waits
+        // later, with a limit.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw TokenKeepError(.io, "cannot read \(path): \(Bus.describe(errno))")
@@ -98,8 +98,8 @@ final class PasswordInput: Sendable {
 
     /// Opens a pipe or terminal again, for reads that do not block.
     ///
-    /// The client shares the passed open file: it may read the bytes first, so that a blocking read would hang, and its
-    /// flags must not be changed.
+    /// The client shares the open file that it passed. A blocking read would hang if the client reads the bytes first,
+    /// and the shared file's flags must not be changed, so the file is opened again.
     private static func withoutBlocking(_ file: OwnedDescriptor) -> OwnedDescriptor {
         var status = stat()
         guard fstat(file.number, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else {

@@ -13,7 +13,7 @@ final class Workers: @unchecked Sendable {
     }
 
     private static let limit = 6
-    /// Threads that stay when there is nothing to do. The stack of a thread that waits takes memory.
+    /// The maximum number of idle threads that are kept. Further idle threads end, because their stacks take memory.
     private static let kept = 2
     /// The maximum number of threads for one client's tasks, so that other clients are served even if the disk is slow.
     private static let clientLimit = 3
@@ -25,7 +25,7 @@ final class Workers: @unchecked Sendable {
     private var busyThreads: [String: Int] = [:]
     private var threads = 0
     private var idle = 0
-    /// How many of the idle threads are to wake.
+    /// The number of idle threads that were called and have not woken up yet.
     private var called = 0
 
     init() {
@@ -46,7 +46,7 @@ final class Workers: @unchecked Sendable {
 
     /// Calls an idle thread if a task may run.
     ///
-    /// - Returns: whether a thread must be started, which is counted already.
+    /// - Returns: whether the caller must start a new thread for the task. The new thread is already counted.
     private func callThread() -> Bool {
         guard tasks.hasElement(of: isServed, where: isFree) else { return false }
         if idle > called {
@@ -86,7 +86,8 @@ final class Workers: @unchecked Sendable {
         }
     }
 
-    /// Waits for a call; false if enough threads wait: the calling thread is to end, and no longer holds the mutex.
+    /// Waits until this thread is called, and returns true. Returns false, with the mutex unlocked, if enough threads
+    /// are idle, so that this thread must end.
     private func waitForCall() -> Bool {
         guard idle < Workers.kept else {
             threads -= 1

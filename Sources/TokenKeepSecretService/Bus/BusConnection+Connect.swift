@@ -20,8 +20,8 @@ extension BusConnection {
                 return connection
             } catch {
                 guard error.status == .unavailable else { throw error }
-                // There may be items behind a bus that refused this process, so a later entry without a bus must not
-                // turn the failure into an absence.
+                // The service on a bus that refused this process may have items, so the failure must not become an
+                // absence because no bus listens at a later entry.
                 if failure.isAbsence { failure = error }
             }
         }

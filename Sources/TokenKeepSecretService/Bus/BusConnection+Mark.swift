@@ -7,7 +7,8 @@ extension BusConnection {
 
     /// Writes a mark, because the service did not answer a call in time.
     ///
-    /// - Parameter milliseconds: the time limit of the call. A short limit writes no mark.
+    /// - Parameter milliseconds: the time limit of the call. If the limit is too short to prove that the service hangs,
+    ///   no mark is written.
     func leaveMark(after milliseconds: UInt32) {
         guard milliseconds > BusConnection.hasty, let owner = watch.usedOwner else { return }
         mark?.leave(owner: owner)

@@ -43,8 +43,8 @@ final class BusConnection: @unchecked Sendable {
         do {
             let context = MainContext(entering: construction)
             glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
-            // GLib's undelivered events hold the connection, and the connection holds the context. If the bus closed
-            // the connection, GLib may report that before this close completes.
+            // Deliver GLib's pending events, because they hold references to the connection, and the connection holds
+            // the context. If the bus closed the connection, GLib may report that before this close completes.
             let closing = Pending<Bool> { _, _ in true }
             glib.pointee.g_dbus_connection_close(pointer, nil, pendingCallback, closing.callbackData)
             _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) {

@@ -26,7 +26,7 @@ final class BusWatch: Sendable {
     private static let changes: Set<String> = [
         "ItemCreated", "ItemChanged", "ItemDeleted", "CollectionCreated", "CollectionChanged", "CollectionDeleted",
     ]
-    /// The two signals that, once both were received, prove that the service signals every change of a known item.
+    /// The two signals that prove, once both were received, that the service signals every new and every changed item.
     private static let proof: Set<String> = ["ItemCreated", "ItemChanged"]
 
     private struct Owner {

@@ -38,7 +38,7 @@ final class CircuitBreaker: Sendable {
             hint: "restart the keyring daemon, or use the vault alone")
     }
 
-    /// Opens the breaker. Does nothing if the breaker is already open.
+    /// Opens the breaker because the service did not answer. Does nothing if the breaker is already open.
     ///
     /// - Parameters:
     ///   - unanswered: the serial numbers of the unanswered messages.
@@ -52,7 +52,8 @@ final class CircuitBreaker: Sendable {
         }
     }
 
-    /// Records the reply to a message. Called on GLib's thread of the connection.
+    /// Records that the reply to a message has arrived, which may close the breaker. Called on GLib's thread of the
+    /// connection.
     func heard(_ serial: UInt32) {
         silence.withLock { silence in
             guard let present = silence else { return }

@@ -17,8 +17,8 @@ enum GLibrary {
 
     /// Initialises GLib's socket class now, and then restores the program's handler of SIGPIPE.
     ///
-    /// At its first use, the class makes the whole process ignore SIGPIPE, although GLib's sends never raise that
-    /// signal.
+    /// When the class is initialised, it makes the whole process ignore SIGPIPE. The module does not need that, because
+    /// GLib's sends never raise the signal.
     private static func keepSignalHandler() {
         var handler = sigaction()
         guard sigaction(SIGPIPE, nil, &handler) == 0 else { return }
@@ -60,7 +60,7 @@ enum GLibrary {
         if let error { glib.pointee.g_error_free(error) }
     }
 
-    /// Another program's text for use in a message: without control characters, at most 200 characters.
+    /// Makes another program's text safe for a message: at most 200 characters, without control characters.
     static func printable(_ text: UnsafePointer<CChar>?) -> String {
         guard let text else { return "" }
         let scalars = String(cString: text).unicodeScalars.prefix(200)

@@ -4,7 +4,7 @@ import TokenKeepCore
 /// A main context (event loop) of GLib for one call, on the calling thread.
 ///
 /// GLib delivers each reply to the context that is the thread's default when the call is sent. With a separate context,
-/// the program's main loop takes no part in the call, and no thread is needed that could outlive the caller.
+/// replies do not depend on the program's main loop, and no thread is needed that could outlive the caller.
 struct MainContext: ~Copyable {
     private let context: OpaquePointer?
     /// Whether later exchanges use this context again.
@@ -19,8 +19,8 @@ struct MainContext: ~Copyable {
         self.init(taking: glib.pointee.g_main_context_new())
     }
 
-    /// Makes a context of an earlier exchange, or a new context, the thread's default. The caller must keep no
-    /// reference to it.
+    /// Reuses the context of an earlier exchange, or makes a new context, as the thread's default. The caller must keep
+    /// no reference to the context.
     ///
     /// - Throws: ``Status/unavailable`` if too few descriptors are free.
     static func forExchange() throws(TokenKeepError) -> MainContext {

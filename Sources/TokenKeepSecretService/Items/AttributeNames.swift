@@ -24,7 +24,7 @@ enum AttributeNames {
     /// The prefix of all attributes that only TokenKeep writes.
     static let prefix = "tokenkeep:"
 
-    /// The names of the attributes for service and account.
+    /// The names of the attributes that hold an item's service and account.
     static func names(in namespace: String, areSealed: Bool) -> (service: String, account: String) {
         namespace.isEmpty && !areSealed ? (service, username) : (ownService, ownAccount)
     }

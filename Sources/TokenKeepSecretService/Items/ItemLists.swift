@@ -7,7 +7,7 @@ struct ItemLists: ServicePart {
     /// The maximum number of calls sent in one exchange.
     static let batch = 128
 
-    /// Lists TokenKeep's items of a namespace. The listing's errors are those of locked and unreadable items.
+    /// Lists TokenKeep's items of a namespace. The listing also contains the errors of locked and unreadable items.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
         let searches = ItemLists.searches(namespace: namespace, service: service, sealing)
@@ -47,8 +47,8 @@ struct ItemLists: ServicePart {
     /// The namespaces in which TokenKeep has items. Leaves out unreadable items.
     func namespaces() throws(TokenKeepError) -> Set<String> {
         var found: Set<String> = []
-        // TokenKeep's items of every namespace have the schema, so the search of the empty namespace, by schema, finds
-        // them all.
+        // The items that TokenKeep made have its schema in every namespace, so the search by schema, which belongs to
+        // the empty namespace, finds all of them.
         let searches = ItemCoding.searches(namespace: "", service: nil, maybeSealed: false)
         _ = try list(searches, "the items") { item throws(TokenKeepError) in
             let namespace = item.attributes[AttributeNames.namespace] ?? ""
@@ -79,7 +79,8 @@ struct ItemLists: ServicePart {
             do throws(TokenKeepError) {
                 replies = try exchange(batch.map(getAll))
             } catch {
-                // Some services need a second for a few hundred items, so return the items that were read so far.
+                // Some services need a second for a few hundred items. So a timeout is no failure of the whole list:
+                // return the items that were read so far, with an error.
                 guard error.status == .timedOut, !newest.isEmpty else { throw error }
                 listing.problem = TokenKeepError(
                     .timedOut, "the Secret Service did not tell of all items in time", hint: "give the call more time")

@@ -59,7 +59,8 @@ struct ItemReading: ServicePart {
 
     /// The item from the cache, if its secret and attributes are unchanged; nil if it must be read again.
     ///
-    /// The check is worthwhile: a search, or reading all properties, takes longer the more items the service has.
+    /// This check is faster than reading the item again: the time of a search, or of reading all properties, grows with
+    /// the number of the service's items.
     private func loadUnchanged(_ name: ItemName) throws(TokenKeepError) -> TokenItem? {
         guard let entry = link.paths[name], let item = entry.item, !entry.freshUntil.hasPassed else { return nil }
         guard entry.changes == nil else { return try loadUntouched(name, entry, item) }
@@ -83,7 +84,7 @@ struct ItemReading: ServicePart {
     ) throws(TokenKeepError) -> TokenItem? {
         guard link.isUntouched(entry) else { return nil }
         let reply = try exchange(getSecrets([entry.path]))
-        // Signals that the service sent before the reply have arrived with it.
+        // The signals that the service sent before this reply have arrived by now, so `isUntouched` considers them.
         return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply) : nil
     }
 
@@ -109,7 +110,8 @@ struct ItemReading: ServicePart {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Opens a sealed secret. If that fails, fetches the secret again, because its key may just have been replaced.
+    /// Opens a sealed secret. If that fails, fetches the secret once more, because another process may just have sealed
+    /// it again under a new key.
     private func opened(
         _ sealed: SecretBytes, _ item: StoredItem, _ details: ItemDetails
     ) throws(TokenKeepError) -> SecretBytes {
@@ -150,14 +152,15 @@ struct ItemReading: ServicePart {
     }
 
     private func plain(_ stored: SecretBytes, of item: StoredItem) throws(TokenKeepError) -> SecretBytes {
-        // TokenKeep never stores an empty text, so the secret was lost: a killed KWallet can lose secrets but keep
-        // attributes.
+        // TokenKeep never stores an empty text, so the service lost the secret: a killed KWallet can lose secrets but
+        // keep attributes.
         if stored.count == 0, item.attributes[AttributeNames.namespace] != nil {
             throw TokenKeepError(.corrupt, "the Secret Service lost the secret of this item", hint: "save it anew")
         }
         switch item.attributes[AttributeNames.encoding] {
         case nil where StoredValue.isEncoded(stored):
-            // A save was interrupted before it set the attribute that marks the encoding.
+            // The text is encoded but the attribute that marks the encoding is missing, because a save was interrupted
+            // before it set the attribute.
             return (try? StoredValue.decode(stored)) ?? stored
         case StoredValue.base64 where StoredValue.isEncoded(stored): return try StoredValue.decode(stored)
         case nil, StoredValue.base64: return stored

@@ -21,7 +21,8 @@ struct ItemSealing: Sendable {
     /// Whether the vault's record of the item lists a sealed copy in any module.
     func hasSealedCopy(of name: ItemName) -> Bool { sealer?.hasSealedCopy(of: name) ?? false }
 
-    /// The searches that together find an item; also find a sealed item if the vault's record lists a sealed copy.
+    /// The searches that together find an item. They include the searches for a sealed item if the vault's record lists
+    /// a sealed copy.
     func searches(for name: ItemName) -> [[String: String]] {
         ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && hasSealedCopy(of: name))
     }

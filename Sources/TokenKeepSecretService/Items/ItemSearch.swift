@@ -90,7 +90,8 @@ struct ItemSearch: ServicePart {
         return findings
     }
 
-    /// The maximum number of items with one service and username. A larger number is an error of the service.
+    /// The maximum number of items with the same service and username. More items are treated as an error of the
+    /// service.
     private static let mostCopies = 1000
     /// The maximum number of items whose secrets are fetched together with a search. Most names have at most two items.
     private static let mostSecrets = 4
@@ -161,8 +162,8 @@ struct ItemSearch: ServicePart {
         if !searches.isEmpty, let path = paths.first {
             findings.hasCopies = hasCopies(replies.dropFirst(paths.count).prefix(searches.count), of: path)
         }
-        // One unreadable item must not hide another. If a call for several secrets failed, the wanted secret is later
-        // fetched alone.
+        // If a call for several secrets failed, its reply is not used, and the wanted secret is later fetched alone:
+        // one unreadable item must not make the others unreadable.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
         findings.ours.sort(by: ItemSearch.isNewer)
         findings.foreign.sort(by: ItemSearch.isNewer)

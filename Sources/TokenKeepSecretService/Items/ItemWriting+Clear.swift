@@ -30,8 +30,8 @@ extension ItemWriting {
 
     /// Deletes items. An item that is already gone is not an error.
     ///
-    /// - Parameter isClear: whether the call has changed nothing before. If every reply then names a prompt, nothing is
-    ///   deleted until the user answers, and the call counts as unsent.
+    /// - Parameter isClear: whether the caller is a clear that has changed nothing before. If every reply then names a
+    ///   prompt, nothing is deleted until the user answers, so the mark says that no change was sent.
     func remove(_ items: [StoredItem], _ name: ItemName, isClear: Bool = false) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })

@@ -33,7 +33,8 @@ extension ItemWriting {
         return dated
     }
 
-    /// Overwrites one item, its secret first, so that a new expiry time never accompanies an old token.
+    /// Overwrites one item. Sets the secret before the attributes, so that an interrupted save never leaves an old
+    /// token with a new expiry time.
     private func overwrite(
         _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
         mayBeGone: Bool, isDated: Bool = false

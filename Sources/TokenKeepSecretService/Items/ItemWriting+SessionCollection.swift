@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Handles the session collection. It is deleted at the end of the login, so a save there would be lost.
+/// Handles the session collection, which is deleted at the end of the login, so that an item saved there would be lost.
 extension ItemWriting {
     /// The path that gnome-keyring and oo7 give their session collection.
     private static let sessionCollection = "/org/freedesktop/secrets/collection/session"
@@ -33,7 +33,7 @@ extension ItemWriting {
 
     /// Removes a new item if the service made it in the session collection, because that is the default collection.
     ///
-    /// - Throws: ``Status/unavailable``, as an absence, if the item was there.
+    /// - Throws: ``Status/unavailable``, as an absence, if the item was in the session collection.
     func refuseFleeting(_ path: ObjectPath, _ subject: String) throws(TokenKeepError) {
         guard try isFleeting(path) else { return }
         _ = try answer(item(path, "Delete", answerType: "(o)"), to: "clear", subject)

@@ -105,7 +105,7 @@ struct ItemWriting: ServicePart {
         try request.check(present: present)
     }
 
-    /// Records whether the service now holds the item sealed.
+    /// Records in the vault whether the service's copy of the item is now sealed.
     private func noteForm(of writing: Writing) {
         if writing.form.sealedBy == nil {
             sealing.forget(writing.details.name, in: module, everywhere: false)
@@ -191,7 +191,8 @@ struct ItemWriting: ServicePart {
             attributes: target?.attributes(for: details, as: form, isOurs: isOurs))
     }
 
-    /// Whether a secret must be encoded because the service would change the plain secret or damage other items by it.
+    /// Whether a secret must be encoded, because the service would change the plain secret, or the plain secret would
+    /// damage other items.
     private func needsEncoding(_ secret: SecretBytes) throws(TokenKeepError) -> Bool {
         let (isRisky, isRiskyInKeePassXC) = (
             StoredValue.needsEncoding(secret), StoredValue.needsEncodingInKeePassXC(secret)

@@ -48,8 +48,8 @@ struct StoredItem {
     ///
     /// If the item has the attribute for the namespace, the attribute decides, because only TokenKeep writes it. A
     /// program that replaces an item of the empty namespace, by service and username, removes the attribute. Then the
-    /// schema decides, which gnome-keyring sometimes keeps and sometimes removes: the item is TokenKeep's with
-    /// TokenKeep's schema, and foreign with any other.
+    /// schema decides: the item is TokenKeep's if it has TokenKeep's schema, and foreign if it has another schema.
+    /// gnome-keyring sometimes keeps the schema when an item is replaced, and sometimes removes it.
     func isOurs(namespace: String) -> Bool {
         let schema = attributes[AttributeNames.schema] ?? AttributeNames.genericSchema
         guard attributes[AttributeNames.namespace] != nil else {
@@ -66,12 +66,13 @@ struct StoredItem {
         attributes[AttributeNames.namespace] != nil && attributes[AttributeNames.label] != nil
     }
 
-    /// The item's label after a save. An item that another program made keeps its label.
+    /// The label that the item gets by a save. An item that another program made keeps its label.
     func label(for details: ItemDetails, isOurs: Bool) -> String {
         isOurs && !isAdopted ? details.label : label
     }
 
-    /// Whether the item is foreign and has this name: same service and username, and only attributes that allow this.
+    /// Whether the item is foreign and has this name: its service and username are those of the name, and it has no
+    /// attribute that a foreign item may not have.
     ///
     /// Only the empty namespace has foreign items.
     func isForeign(_ name: ItemName) -> Bool {

@@ -10,8 +10,8 @@ struct StoredForm {
 /// The encoding of a secret: unchanged if the service stores it unchanged, otherwise base64 after a prefix.
 ///
 /// gnome-keyring writes a keyring without a password as lines of text: a secret with a line break would destroy the
-/// whole keyring, and backslashes and outer spaces would be changed. KeePassXC stores several lines unchanged. By the
-/// prefix, base64 differs from a plain secret that another program saved later.
+/// whole keyring, and backslashes and outer spaces would be changed. KeePassXC stores several lines unchanged. The
+/// prefix distinguishes base64 from a plain secret that another program saved later.
 enum StoredValue {
     /// The value of the attribute that marks a secret in base64.
     static let base64 = "base64"

@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// The first searches of a call, sent while a new link is made.
 ///
-/// The service answers these searches while libsecret makes the session's keys, so that a program with a single call
-/// waits only once for both.
+/// The service answers these searches while libsecret makes the session's keys, so that the first call of a program
+/// waits only once for the session and the searches.
 final class EarlySearch {
     private let searches: [[String: String]]
     private let asksCollection: Bool

@@ -4,7 +4,7 @@ import TokenKeepCore
 struct KeyringLocks: ServicePart {
     let whole: ServiceCall
 
-    /// Unlocks the locked items that match; if there are none, the default collection, which may hide the item.
+    /// Unlocks the locked items that match. If there are none, unlocks the default collection, which may hide the item.
     ///
     /// - Returns: whether anything was unlocked, so that the caller should search again.
     /// - Throws: ``Status/locked`` if a prompt is needed and not allowed; ``Status/cancelled``; ``Status/unavailable``,

@@ -15,7 +15,7 @@ final class PathCache: Sendable {
         /// The value of ``BusWatch/itemChanges`` before the item was read; nil if the service does not signal every
         /// change.
         var changes: UInt64?
-        /// The time until which a save need not check that the item still exists.
+        /// The time until which a save may rely on the entry without a check that the item still exists.
         let heardUntil = Deadline(milliseconds: Entry.heardMilliseconds)
 
         private static let heardMilliseconds: UInt32 = 100

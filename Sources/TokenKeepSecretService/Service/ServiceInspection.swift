@@ -110,7 +110,7 @@ extension ServiceInspection.Owner {
             destination: name, path: .defaultCollection, interface: "org.freedesktop.DBus.Properties", member: "Get",
             body: .tuple([.string(ServiceCall.collectionInterface), .string("Locked")]), answerType: "(v)")
         let replies = try connection.exchange([alias, search, lock], until: deadline)
-        // A service that refuses the queries because it is locked has answered, too.
+        // A service that refuses the queries because it is locked has answered, so this is no error.
         let isRefused = replies.contains(where: \.isLocked)
         if !isRefused {
             guard case .answer = replies[1] else { throw ServiceFailure.error(replies[1], "search", "items") }

@@ -65,8 +65,8 @@ final class ServiceLink: @unchecked Sendable {
         let found = try ServiceOwner.find(over: connection, ownVault: ownVault, until: deadline)
         owner = found.name
         connection.watch.use(owner: owner, tells: found.tells)
-        // Refuse a provider of this vault before any query to it: if it does not answer, it must not count as a service
-        // that missed a change.
+        // Refuse a provider of this vault before it gets any query. Otherwise a provider that does not answer would
+        // count as a service that missed a change, although it serves the vault itself.
         if found.isOwnVault { throw ServiceOwner.ownVault }
         if found.isProvider, let ownVault,
             try ServiceOwner.vaultID(of: owner, over: connection, until: deadline) == ownVault

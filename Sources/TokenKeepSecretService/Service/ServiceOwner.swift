@@ -5,7 +5,7 @@ enum ServiceOwner {
     /// The bus name of the message bus itself.
     static let bus = "org.freedesktop.DBus"
 
-    /// Another bus name of those services that signal every new and every changed item.
+    /// The bus name that a service owns in addition if it signals every new and every changed item.
     private static let telling = "org.gnome.keyring"
 
     /// The bus name that a provider of a vault owns in addition.
@@ -53,8 +53,8 @@ enum ServiceOwner {
     static func find(
         over connection: BusConnection, ownVault: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> Found {
-        // Query the service's name first: a provider requests its other names before that name, so they are then
-        // complete.
+        // Query the owner of the service's name first. A provider requests its other names before that name, so if it
+        // owns that name, the later queries find all of its names.
         let names = [BusWatch.serviceName, telling, provider, ownVault.flatMap(ProviderName.ofVault)]
         let getOwners = names.compactMap(\.self).map {
             ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
@@ -96,8 +96,8 @@ enum ServiceOwner {
         }
     }
 
-    /// Parses the owners of the service's name, of ``telling`` and of ``provider``; also of the own vault's name if it
-    /// was queried.
+    /// Parses the replies about the owners of the service's name, of ``telling``, of ``provider`` and, if it was
+    /// queried, of the name of the own vault's provider.
     private static func owner(_ replies: some Sequence<Reply>) -> Found? {
         let names = replies.map(text)
         guard names.count >= 3, let name = names[0] else { return nil }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The doubt, during one call, whether both ends of the session have the same key.
+/// Whether, during one call, the two ends of the session seemed to have different keys.
 ///
 /// The protocol does not authenticate secrets. In some sessions, KWallet before 6.25 derives another key than
 /// libsecret. KWallet then sends secrets that do not decrypt, and refuses or corrupts the secrets that it receives.
@@ -16,7 +16,7 @@ final class SessionDoubt {
 }
 
 extension ServicePart {
-    /// Decrypts a secret. If that fails, raises the doubt about the session.
+    /// Decrypts a secret. If that fails, requests by ``raise()`` that the call be repeated in a new session.
     ///
     /// In a session with different keys, a secret may decrypt by chance to bytes that are not text. Such bytes are
     /// accepted only if a second session yields them, too.
