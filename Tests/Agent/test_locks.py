@@ -88,6 +88,14 @@ class Locks(Case):
         self.expect_gone(key)
         self.assertNotIn(serial, [row[0] for row in kernel_keys(key.description) if "R" not in row[1]])
 
+    def test_the_screen_ends_more_keys_than_one_sweep_reads(self):
+        keys = [Key() for _ in range(100)]
+        for key in keys:
+            publish(key.description, key.bytes)
+        self.world.set_hint(True)
+        for key in keys:
+            self.expect_gone(key)
+
     def test_keys_from_before_the_agent_end_with_its_start_but_for_those_of_a_login_that_goes_on(self):
         self.world.stop_agent()
         left, others, unconfirmed = Key(), Key(purpose=2), Key()

@@ -36,7 +36,7 @@ import TokenKeepKeys
     @Test func nobodyRemovesItWhileATokenIsAdded() throws {
         let records = Records(VaultOpener(path: directory.path + "/vault", residentKeys: ClassKeyStore()))
         try OutboxMark(records, namespace: "").set()
-        let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+        let call = CallContext(deadline: .patient)
         let isRemovable = { try OutboxLock.tryForRemoving(records) != nil }
         do {
             let first = try OutboxLock.acquireForAdding(records, call)
