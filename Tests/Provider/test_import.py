@@ -128,7 +128,7 @@ class Importing(WithKeyring):
         client = self.connect()
         client.create({"a": "1"}, b"1")
         self.assertEqual(client.call(ROOT, SERVICE, "Lock", "ao", [LOGIN])[0], [LOGIN])
-        self.assertIn("the collection Login is locked (unlock the keyring (tokenkeep unlock --keyring), then import again: nothing was imported)",
+        self.assertIn("the collection Login is locked (unlock the keyring (gnome-keyring: tokenkeep unlock --keyring), then import again: nothing was imported)",
                       self.command("--verbatim", code=3).stderr)
         self.world.stop(keyring)
         self.gnome_keyring(unlocks=False)

@@ -83,7 +83,7 @@ class RealTools(ToolImport):
         self.sign_in()
         self.locked_keyring()
         done = self.command(code=3)
-        self.assertIn("the collection Login is locked (unlock the keyring (tokenkeep unlock --keyring), then import again", done.stderr)
+        self.assertIn("the collection Login is locked (unlock the keyring (gnome-keyring: tokenkeep unlock --keyring), then import again", done.stderr)
         self.world.tokenkeep("unlock", "--keyring", "--stdin", input="pw\n")
         self.assertEqual(self.command().stdout, "imported 5, already there 0, kept 0, not readable 0\n")
 
@@ -117,7 +117,8 @@ class OddTools(ToolImport):
                   "label": "Docker Credentials"}, b"sesame4\nwith a line"))
         done = self.command()
         self.assertEqual(done.stdout, "imported 4, already there 0, kept 0, not readable 0, left out 1, which --verbatim imports\n")
-        self.assertIn("is for one path: git asks for it if credential.useHttpPath is set", done.stderr)
+        self.assertIn("is for one path, and stays in the keyring: git asks for it after git config --global "
+                      "credential.https://git.example:8443.useHttpPath true", done.stderr)
         for name, secret in (("git:https://git.example:8443/group/repo.git ann", "sesame1"), ("git:https://hub.example ann", "sesame2"),
                              ("docker:r.example ann", "sesame4\nwith a line")):
             self.assertEqual(self.load(*name.split()), secret)
@@ -128,9 +129,47 @@ class OddTools(ToolImport):
         new.modified = 2
         self.keyring(new, old)
         done = self.command("--remove")
-        self.assertEqual(done.stdout, "imported 1, already there 0, kept 1, not readable 0, removed 1\n")
+        self.assertEqual(done.stdout, "imported 1, already there 0, kept 1, not readable 0, removed 0\n")
         self.assertIn("a newer item of the keyring has the same service and username", done.stderr)
+        # The newest stays, too: else the next import would take the older one for the newest.
+        self.assertEqual(self.command("--replace", "--remove").stdout,
+                         "imported 0, already there 1, kept 1, not readable 0, removed 0\n")
         self.assertEqual(self.load("git:https://git.example", "ann"), "sesame-new")
+
+    def test_the_next_is_imported_if_the_newest_cannot_be(self):
+        old, new = Item(GIT, b"sesame-old"), Item({**GIT, "extra": "1"}, b"ses\0ame")
+        new.modified = 2
+        self.keyring(new, old)
+        self.assertEqual(self.command(code=7).stdout, "imported 1, already there 0, kept 0, not readable 1\n")
+        self.assertEqual(self.load("git:https://git.example", "ann"), "sesame-old")
+
+    def test_services_that_no_helper_looks_up_are_left_out(self):
+        manager = {"xdg:schema": "com.microsoft.GitCredentialManager", "account": "oauth2"}
+        self.keyring(*(Item({**manager, "service": f"git:https://hub.example{end}"}, b"sesame") for end in ("/refresh_token", "/a%20b", "/")))
+        self.assertEqual(self.command("--remove").stdout,
+                         "imported 0, already there 0, kept 0, not readable 0, left out 3, which --verbatim imports, removed 0\n")
+
+    def test_nothing_is_imported_over_our_own_item(self):
+        self.keyring(Item(GIT, b"sesame"), Item(
+            {"xdg:schema": "org.tokenkeep.Item", "service": "git:https://git.example", "username": "ann", "tokenkeep:namespace": ""},
+            b"sesame-own"))
+        self.assertIn("the keyring has TokenKeep's own item git:https://git.example (ann)", self.command("--remove").stderr)
+        self.assertEqual(self.load("git:https://git.example", "ann"), "")
+
+    def test_an_item_with_further_lines_stays(self):
+        keyring = self.keyring(Item(GIT, b"sesame\npassword_expiry_utc=soon"))
+        done = self.command("--remove")
+        self.assertEqual(done.stdout, "imported 1, already there 0, kept 0, not readable 0, removed 0\n")
+        self.assertIn("stays in the keyring: it has lines that no item of TokenKeep's can have", done.stderr)
+        self.assertEqual(len(keyring.items), 1)
+
+    def test_an_expiry_that_the_vault_lacks_is_saved(self):
+        self.world.tokenkeep("save", "--stack", "any required vault", "git:https://git.example", "ann", input="sesame")
+        self.keyring(Item(GIT, b"sesame\npassword_expiry_utc=4102444800"))
+        self.assertEqual(self.command("--remove").stdout, "imported 1, already there 0, kept 0, not readable 0, removed 1\n")
+        answer = self.world.run("git-credential-tokenkeep", "--stack", "any required vault", "get",
+                                input="protocol=https\nhost=git.example\n\n", check=False)
+        self.assertIn("password_expiry_utc=4102444800", answer.stdout)
 
     def test_what_the_protocol_cannot_carry_is_named(self):
         self.keyring(Item(GIT, b"ses\0ame"), Item({"xdg:schema": "io.docker.Credentials", "server": "r", "username": "u"}, b"\xff"),
@@ -158,7 +197,7 @@ class OddTools(ToolImport):
         # Given out once, and then changed by another program.
         item.next = b"sesame-renewed"
         done = self.command("--remove", code=7)
-        self.assertIn("stays in the keyring: it has another secret or other attributes by now", done.stderr)
+        self.assertIn("stays in the keyring: it has another secret, expiry or other attributes by now", done.stderr)
         self.assertEqual(len(keyring.items), 1)
 
     def test_every_locked_collection_is_named(self):

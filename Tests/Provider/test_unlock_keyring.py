@@ -43,7 +43,7 @@ class UnlockKeyring(WithKeyring):
 
     def test_a_password_on_standard_input_in_a_file_or_a_descriptor(self):
         self.filled()
-        self.assertIn("unlock the keyring (tokenkeep unlock --keyring)", self.world.tokenkeep("load", "s", "u", check=False).stderr)
+        self.assertIn("unlock the keyring (gnome-keyring: tokenkeep unlock --keyring)", self.world.tokenkeep("load", "s", "u", check=False).stderr)
         self.assertEqual(self.unlock("--stdin", input="pw\n").stdout, "unlocked Login\n")
         self.assertEqual(self.world.tokenkeep("load", "s", "u").stdout, "token")
         self.assertEqual(self.unlock("--stdin", input="pw\n").stdout, "no collection of the keyring is locked\n")

@@ -25,7 +25,7 @@ extension LoadCommand {
             }
             throw TokenKeepError(
                 .locked, "no open item has these attributes, and the collection \(collection) is locked",
-                hint: "tokenkeep unlock --keyring")
+                hint: "unlock it in the keyring's own program (gnome-keyring: tokenkeep unlock --keyring)")
         }
         guard found.items.count == 1 else {
             let names = found.items.prefix(8).map { "\($0.label) (\($0.program.isEmpty ? $0.collection : $0.program))" }

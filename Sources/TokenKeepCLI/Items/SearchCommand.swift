@@ -43,7 +43,7 @@ struct SearchCommand: ParsableCommand {
             Terminal.warn(
                 TokenKeepError(
                     .locked, "the collection \(collection) is locked, and may have more items",
-                    hint: "tokenkeep unlock --keyring"))
+                    hint: "unlock it in the keyring's own program (gnome-keyring: tokenkeep unlock --keyring)"))
         }
         if found.unreadable > 0 {
             Terminal.warn(TokenKeepError(.corrupt, "\(CountedNouns.items(found.unreadable)) cannot be read"))

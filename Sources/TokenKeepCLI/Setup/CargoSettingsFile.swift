@@ -84,7 +84,9 @@ struct CargoSettingsFile: ToolSettings {
             guard !words.hasPrefix("\(key)="), !isRegistry else {
                 throw TokenKeepError(
                     .conflict, "\(file.path) sets the providers already, or the registry in another form",
-                    hint: "add \"cargo-credential-tokenkeep\" at the end of \(key) yourself")
+                    hint:
+                        "add \"cargo-credential-tokenkeep\" at the end of \(key) yourself; tokens of cargo:libsecret come over with "
+                        + "tokenkeep import --from secret-service")
             }
         }
         return header

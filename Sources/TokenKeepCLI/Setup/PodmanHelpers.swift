@@ -9,7 +9,7 @@ struct PodmanHelpers {
         let path: String
         let helpers: [String]
 
-        var hasOurs: Bool { helpers.contains("tokenkeep") }
+        var hasOurs: Bool { helpers.first == "tokenkeep" }
     }
 
     private static let key = "credential-helpers"

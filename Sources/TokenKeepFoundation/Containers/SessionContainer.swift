@@ -35,9 +35,9 @@ public protocol SessionContainer<Item>: Sendable {
 }
 
 extension SessionContainer {
-    /// Returns nil: by default, a container stores no errors. Never throws.
+    /// Returns nil: by default, a container stores no errors. Throws nothing.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? { nil }
-    /// Does nothing: by default, a container stores no errors. Never throws.
+    /// Does nothing: by default, a container stores no errors. Throws nothing.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {}
 }
 

@@ -34,6 +34,8 @@ struct ImportPlan {
     private(set) var entries: [Entry] = []
     /// The labels of the collections to create, by the collections' identifiers.
     private(set) var collections: [String: String] = [:]
+    /// The names of TokenKeep's own items in the keyring. The helpers read these items before the vault's.
+    private(set) var ownNames: Set<ItemName> = []
     /// The number of items that only `--verbatim` imports.
     private(set) var leftOut = 0
     /// The number of items that the keyring cannot return.
@@ -66,6 +68,7 @@ struct ImportPlan {
             let id = isLogin ? IndexedCollection.login : ImportPlan.identifier(for: collection, known)
             for path in collection.items {
                 guard let item = try readable(path, of: keyring) else { continue }
+                if let name = ItemMapping.ownName(of: item.attributes) { ownNames.insert(name) }
                 let place = ImportPlan.place(of: item, in: id, isVerbatim)
                 if case .own = place, !isVerbatim {
                     leftOut += 1
@@ -112,7 +115,9 @@ struct ImportPlan {
     private static func locked(_ reason: String) -> TokenKeepError {
         TokenKeepError(
             .locked, reason, module: "secret-service",
-            hint: "unlock the keyring (tokenkeep unlock --keyring), then import again: nothing was imported")
+            hint:
+                "unlock the keyring (gnome-keyring: tokenkeep unlock --keyring), then import again: nothing was imported"
+        )
     }
 
     /// The identifier that a collection gets in the vault. It is derived from the collection's path, so that a second

@@ -2,6 +2,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
+import TokenKeepTerminal
 
 /// Saves the items of another keyring in the vault, and reads each saved item back.
 struct KeyringImport {
@@ -45,32 +46,59 @@ struct KeyringImport {
     /// Imports every entry of a plan.
     mutating func run(_ plan: ImportPlan) throws(TokenKeepError) {
         for (id, label) in plan.collections.sorted(by: { $0.key < $1.key }) { try makeCollection(id, label) }
-        var newest: [ItemName: String] = [:]
+        var namesakes: [ItemName: [ImportPlan.Entry]] = [:]
         for entry in plan.entries {
-            if let name = entry.place.name { newest[name] = entry.item.path }
+            if let name = entry.place.name { namesakes[name, default: []].append(entry) }
         }
         for entry in plan.entries {
-            if let name = entry.place.name, newest[name] != entry.item.path {
-                keep(entry.item, "a newer item of the keyring has the same service and username")
+            guard let name = entry.place.name else {
+                _ = try importEntry(entry)
                 continue
             }
-            try importEntry(entry)
+            guard let group = namesakes[name], group.last?.item.path == entry.item.path else { continue }
+            try importNewest(of: group, ownNames: plan.ownNames)
         }
     }
 
-    private mutating func importEntry(_ entry: ImportPlan.Entry) throws(TokenKeepError) {
+    /// Imports the newest entry of one name that can be imported. The others are kept, and so is the imported item: without
+    /// it, a later import would take an older one for the newest.
+    private mutating func importNewest(
+        of group: [ImportPlan.Entry], ownNames: Set<ItemName>
+    ) throws(TokenKeepError) {
+        var isDone = false
+        for entry in group.reversed() {
+            if isDone {
+                keep(entry.item, "a newer item of the keyring has the same service and username")
+            } else if case .tool(let tool) = entry.place, ownNames.contains(tool.name) {
+                keep(entry.item, "the keyring has TokenKeep's own item \(tool.name), which is read before the vault's")
+            } else {
+                isDone = try importEntry(entry)
+            }
+        }
+        if group.count > 1 {
+            verified.removeAll { item in group.contains { $0.item.path == item.item.path } }
+        }
+    }
+
+    /// Imports an entry. Returns false if it cannot be imported.
+    private mutating func importEntry(_ entry: ImportPlan.Entry) throws(TokenKeepError) -> Bool {
         do throws(TokenKeepError) {
             let (secret, contentType) = try keyring.secret(of: entry.item.path)
-            if case .tool(let tool) = entry.place { return try importItem(entry.item, of: tool, secret) }
+            try Limits.checkSecret(count: secret.count)
+            if case .tool(let tool) = entry.place {
+                try importItem(entry.item, of: tool, secret)
+                return true
+            }
             let lookup = try LookupFields(
                 attributes: entry.item.attributes, contentType: contentType,
                 label: entry.item.label.utf8.count > LookupFields.labelLength ? entry.item.label : nil)
-            try Limits.checkSecret(count: secret.count)
             try save(secret, lookup, entry)
+            return true
         } catch {
             guard error.status == .invalid || error.status == .policy || error.isOfForeignObject else { throw error }
             refused += 1
             Log.line("\(describe(entry.item)) cannot be imported: \(error.message)")
+            return false
         }
     }
 
@@ -79,28 +107,32 @@ struct KeyringImport {
     ) throws(TokenKeepError) {
         let value = try tool.value(of: stored)
         try Limits.checkSecret(count: value.secret.count)
-        let before = try secretIfPresent(tool.name)
-        if let before, before == value.secret {
+        let before = try itemIfPresent(tool.name)
+        if let before, tool.isSaved(value, in: before) {
             present += 1
-        } else if before != nil, !isReplacing {
+        } else if let before, before.secret != value.secret, !isReplacing {
             return keep(item, "\(tool.name) is there with another secret (to replace it: --replace)")
         } else {
             if !isDryRun {
                 let request = try SaveRequest(
                     name: tool.name, secret: value.secret, attributes: value.attributes, expiresAt: value.expiresAt)
                 try writer.save(request, dates: (item.created, item.modified))
-                guard try writer.load(tool.name).secret == value.secret else {
+                guard tool.isSaved(value, in: try writer.load(tool.name)) else {
                     throw TokenKeepError(.corrupt, "\(describe(item)) was saved, and read back with another secret")
                 }
             }
             imported += 1
         }
-        if tool.needsPath {
+        if let host = tool.hostThatNeedsPath {
+            let setting = ShellWord.quoted("credential.\(host).useHttpPath")
             Log.line(
-                "\(describe(item)) is for one path: git asks for it if credential.useHttpPath is set "
-                    + "(git config --global credential.useHttpPath true)")
+                "\(describe(item)) is for one path, and stays in the keyring: git asks for it after "
+                    + "git config --global \(setting) true")
+        } else if value.hasRest {
+            Log.line("\(describe(item)) stays in the keyring: it has lines that no item of TokenKeep's can have")
+        } else if !isDryRun {
+            verified.append((item, tool))
         }
-        if !isDryRun { verified.append((item, tool)) }
     }
 
     private mutating func save(
@@ -163,8 +195,12 @@ struct KeyringImport {
     }
 
     private func secretIfPresent(_ name: ItemName) throws(TokenKeepError) -> SecretBytes? {
+        try itemIfPresent(name)?.secret
+    }
+
+    private func itemIfPresent(_ name: ItemName) throws(TokenKeepError) -> TokenItem? {
         do throws(TokenKeepError) {
-            return try writer.load(name).secret
+            return try writer.load(name)
         } catch {
             guard error.status == .notFound else { throw error }
             return nil
@@ -200,7 +236,7 @@ extension KeyringImport {
                 try remove(item, tool)
                 removed += 1
             } catch {
-                guard error.isOfForeignObject || error.status == .conflict || error.status == .invalid else {
+                guard error.isOfForeignObject || [.conflict, .invalid, .notFound].contains(error.status) else {
                     throw error
                 }
                 left += 1
@@ -214,9 +250,10 @@ extension KeyringImport {
     private func remove(_ item: ForeignItem, _ tool: ToolItem) throws(TokenKeepError) {
         let now = try keyring.item(at: item.path)
         let stored = try keyring.secret(of: item.path).secret
-        guard now.attributes == item.attributes, try tool.value(of: stored).secret == writer.load(tool.name).secret
+        let value = try tool.value(of: stored)
+        guard now.attributes == item.attributes, !value.hasRest, tool.isSaved(value, in: try writer.load(tool.name))
         else {
-            throw TokenKeepError(.conflict, "it has another secret or other attributes by now")
+            throw TokenKeepError(.conflict, "it has another secret, expiry or other attributes by now")
         }
         try keyring.delete(item.path)
     }

@@ -21,6 +21,8 @@ struct ToolItem {
         let secret: SecretBytes
         var attributes = ItemAttributes.none
         var expiresAt: UnixTime?
+        /// Whether the stored secret has lines that the saved item does not have.
+        var hasRest = false
     }
 
     /// Recognises an item by its schema and attributes; nil if no tool's helper stored the item.
@@ -38,9 +40,7 @@ struct ToolItem {
         // git before 2.42 used the schema of all network passwords, and this label.
         case "org.gnome.keyring.NetworkPassword" where item.label.hasPrefix("Git: "): return git(attributes)
         case "com.microsoft.GitCredentialManager":
-            guard let service = attributes["service"], service.hasPrefix("git:"), service.contains("://") else {
-                return nil
-            }
+            guard let service = attributes["service"], isHost(service) else { return nil }
             return (.gitManager, service, attributes["account"] ?? "")
         case "io.docker.Credentials":
             guard let server = attributes["server"], let username = attributes["username"] else { return nil }
@@ -50,6 +50,16 @@ struct ToolItem {
         }
     }
 
+    /// Whether a service of Git Credential Manager's is `git:PROTOCOL://HOST[:PORT]`. With a path, the item is a refresh
+    /// token, or its path is not encoded as git's: git-credential-tokenkeep would not look it up.
+    private static func isHost(_ service: String) -> Bool {
+        guard service.hasPrefix("git:"), let end = service.firstRange(of: "://") else { return false }
+        let host = service[end.upperBound...]
+        return !host.isEmpty && !host.utf8.contains(where: notInHost.contains)
+    }
+
+    private static let notInHost = "/?#@\\ ".utf8
+
     /// The name of git's item, as git-credential-tokenkeep makes it from git's request.
     private static func git(_ attributes: [String: String]) -> (Tool, service: String, account: String)? {
         guard let scheme = attributes["protocol"], !scheme.isEmpty, let account = attributes["user"] else { return nil }
@@ -57,18 +67,28 @@ struct ToolItem {
         var host = attributes["server"] ?? ""
         // The helper takes the last colon of an IPv6 address for that of a port, and loses what follows.
         guard !(host.isEmpty && path.isEmpty), !host.hasPrefix("[") || host.hasSuffix("]"),
-            !host.utf8.contains(where: { "/?#@\\ ".utf8.contains($0) })
+            !host.utf8.contains(where: notInHost.contains)
         else { return nil }
         if let port = attributes["port"], port != "0" { host += ":\(port)" }
         let end = path.isEmpty ? "" : path.hasPrefix("/") ? path : "/\(path)"
         return (.gitLibsecret, "git:\(scheme)://\(host)\(end)", account)
     }
 
-    /// Whether git asks for the item only if `credential.useHttpPath` is set.
-    var needsPath: Bool {
-        guard tool == .gitLibsecret, name.service.hasPrefix("git:http") else { return false }
-        let host = name.service.firstRange(of: "://").map { name.service[$0.upperBound...] }
-        return host?.contains("/") == true
+    /// The address of the item's host if git asks for the item only with `credential.ADDRESS.useHttpPath`; otherwise nil.
+    var hostThatNeedsPath: String? {
+        guard tool == .gitLibsecret, name.service.hasPrefix("git:http") else { return nil }
+        let address = name.service.dropFirst("git:".count)
+        guard let host = address.firstRange(of: "://")?.upperBound, let end = address[host...].firstIndex(of: "/")
+        else {
+            return nil
+        }
+        return String(address[..<end])
+    }
+
+    /// Whether an item of the vault has everything that the import would save.
+    func isSaved(_ value: Value, in item: TokenItem) -> Bool {
+        item.secret == value.secret && (value.expiresAt ?? item.details.expiresAt) == item.details.expiresAt
+            && value.attributes.pairs.allSatisfy { pair in item.details.attributes.pairs.contains { $0 == pair } }
     }
 
     /// Converts the secret that the tool stored.
@@ -81,7 +101,10 @@ struct ToolItem {
             try ToolItem.checkOneLine(stored)
             return Value(secret: stored)
         case .docker:
-            guard stored.utf8String != nil else {
+            let isText = stored.withUnsafeBytes {
+                (try? UTF8Span(validating: $0.bindMemory(to: UInt8.self).span)) != nil
+            }
+            guard isText else {
                 throw TokenKeepError(.invalid, "the secret is not UTF-8, and docker's protocol is JSON")
             }
             return Value(secret: stored)
@@ -109,7 +132,9 @@ struct ToolItem {
                 try ToolItem.checkOneLine(token)
                 value = Value(
                     secret: try ToolItem.lines(password, token), attributes: try ItemAttributes([("format", "git")]),
-                    expiresAt: value.expiresAt)
+                    expiresAt: value.expiresAt, hasRest: value.hasRest)
+            } else if line.count > 0 {
+                value.hasRest = true
             }
         }
         return value

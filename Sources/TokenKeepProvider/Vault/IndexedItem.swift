@@ -131,6 +131,14 @@ enum ItemMapping {
         return attributes
     }
 
+    /// The name of an item that the module `secret-service` stored without a namespace; nil for any other attributes.
+    static func ownName(of attributes: [String: String]) -> ItemName? {
+        guard attributes[schema] == "org.tokenkeep.Item", attributes["tokenkeep:namespace"] ?? "" == "",
+            let service = attributes["service"], let account = attributes["username"]
+        else { return nil }
+        return try? ItemName(service: service, account: account)
+    }
+
     /// The name of the item that `tokenkeep` and the library find by these attributes; nil if there is none.
     ///
     /// The attributes must be exactly service and username, and optionally application, target and the generic schema.

@@ -108,7 +108,8 @@ extension ItemLists {
         let reply = try exchange(getSecret(item.path))
         guard !reply.isLocked else {
             throw TokenKeepError(
-                .locked, "the item is locked", hint: "unlock its collection: tokenkeep unlock --keyring")
+                .locked, "the item is locked", hint: "unlock its collection (gnome-keyring: tokenkeep unlock --keyring)"
+            )
         }
         if try search.isGone(reply, item.path, of: [item.attributes], subject: "the item") {
             throw TokenKeepError(.notFound, "the item is gone")

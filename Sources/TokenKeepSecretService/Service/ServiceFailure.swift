@@ -17,7 +17,7 @@ enum ServiceFailure {
     static func locked(_ subject: String) -> TokenKeepError {
         TokenKeepError(
             .locked, "the keyring that holds \(subject) is locked",
-            hint: "unlock the keyring (tokenkeep unlock --keyring), or allow prompts (--interactive)")
+            hint: "unlock the keyring (gnome-keyring: tokenkeep unlock --keyring), or allow prompts (--interactive)")
     }
 
     static func asksBeforeDeleting(_ subject: String) -> TokenKeepError {
