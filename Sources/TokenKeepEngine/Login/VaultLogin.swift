@@ -87,7 +87,7 @@ package struct VaultLogin {
             record(.tooSlow)
             if try setFirst(password) { return .done }
         } catch {
-            // Another program has given the vault a password meanwhile, or is about to.
+            // Another program has given the vault a password meanwhile.
             let isOvertaken = [.invalid, .conflict, .busy].contains(error.status)
             if isOvertaken, (try? present()) ?? nil != nil { return unlock(with: password) }
             record(.unreachable)

@@ -59,8 +59,7 @@ final class HTTPTransfer: @unchecked Sendable {
             guard let data else { return 1 }
             return Unmanaged<SendingHook>.fromOpaque(data).takeUnretainedValue().run() ? 0 : 1
         }
-        // The thread leaves the C API's call while it waits for the server. Otherwise fork() in another thread, which
-        // waits until no thread is inside a call, would wait as long.
+        // The thread waits outside the C API's call, because fork() waits until no thread is inside a call.
         if hook.isInCall { tokenkeep_call_leave() }
         defer { if hook.isInCall { tokenkeep_call_resume() } }
         let result = request.address.text.withCString { url in

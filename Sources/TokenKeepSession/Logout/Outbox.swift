@@ -190,7 +190,8 @@ public struct Outbox: Sendable {
 
     /// Removes the mark if no token waits and no process adds a token now. Otherwise a later flush removes the mark.
     ///
-    /// Lists the outbox while the lock is held, so that a process killed at any moment leaves no token without a mark.
+    /// Lists the outbox while the lock is held, so that a process killed at any moment leaves no token without a mark,
+    /// unless the listing takes longer than the process that adds a token waits for the lock.
     private func removeMark(until end: Deadline) {
         guard mark.isSet, let lock = try? OutboxLock.tryForRemoving(store.records) else { return }
         if isEmpty(until: end) {

@@ -87,8 +87,7 @@ struct Renewal {
                     pause(milliseconds: UInt32.random(in: seconds * 800...seconds * 1200))
                     attempt += 1
                 case .locked(let error):
-                    // The refresh lock is already released here, so other processes do not wait while the user is
-                    // asked.
+                    // The refresh lock is already released, so no other process waits while the user is asked.
                     guard !hasAsked, try storage.store.askToOpen(storage.name, after: error, until: call.deadline)
                     else { throw error }
                     hasAsked = true
