@@ -2,6 +2,7 @@
 import base64
 import configparser
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -413,16 +414,15 @@ def a_killed_setup_leaves_whole_files(world):
     old = {GIT[0]: "[user]\n\tname = ann\n", DOCKER[0]: '{"credsStore":"pass"}', CARGO[0]: "[net]\n"}
     for path, text in old.items():
         world.write(path, text)
-    # `make verify` kills it at reads and lookups, too: 200 times.
+    # strace counts the calls of each name apart. `make verify` kills it at reads and lookups, too.
     everywhere = bool(os.environ.get("TOKENKEEP_EVERY_MOMENT"))
-    calls = "write,rename,fsync,unlink,mkdir,fchmod" + (",openat,read,readlink,access" if everywhere else "")
+    names = "write,rename,fsync,unlink,mkdir,fchmod" + (",openat,read,readlink,access" if everywhere else "")
     moments = 0
-    for words in (["--yes"], ["--undo", "--yes"]):
+    for name, words in itertools.product(names.split(","), (["--yes"], ["--undo", "--yes"])):
         for number in range(1, 400):
-            # Killed at its next call that changes something, until it ends by itself.
-            inject = f"{calls}:signal=SIGKILL:when={number}"
-            ended = world.run("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + inject.split(":")[0],
-                              "-e", "inject=" + inject, "tokenkeep", "setup", "git", "docker", "cargo", *words, code=None)
+            ended = world.run("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={name}",
+                              "-e", f"inject={name}:signal=SIGKILL:when={number}", "tokenkeep", "setup", "git", "docker", "cargo",
+                              *words, code=None)
             for path, text in old.items():
                 found = world.read(path)
                 assert found == text or "tokenkeep" in found, found
