@@ -165,6 +165,7 @@ package final class VaultOpener: Sendable {
         }
         let headers = try readHeaders(of: era, acceptance, all: all)
         guard let records = try era.openRecords() else { throw VaultOpener.recordsMissing(era) }
+        era.removeMakingLeft(of: directory)
         return headers.map {
             OpenVault(directory: directory, era: era, records: records, keys: $0.keys, headerFile: $0.file)
         }

@@ -173,6 +173,37 @@ enum ChangeOfKeys: CaseIterable {
         if change.after == nil { #expect(try everythingIsReadable(Array(accounts), from: world.elsewhere())) }
     }
 
+    /// An older link `current`, put back after a change that was cut short, does not make the later era an unfinished one.
+    @Test(arguments: ChangeOfKeys.allCases, [ChangeOfKeys.Step.renamed, .committed, .finished])
+    private func theEraInForceStays(change: ChangeOfKeys, step: ChangeOfKeys.Step) throws {
+        if let before = change.before { try world.setPassword(before) }
+        try world.save("early", "early")
+        let stale = try #require(try world.records.open())
+        try change.run(world, until: step)
+        let later = world.era
+        #expect(world.directory.names(in: later).contains("making") == (step != .finished))
+        #expect(try world.load("early", from: world.other()) == "early")
+        #expect(!world.directory.names(in: later).contains("making"))
+        try putBack(stale.era.number)
+        _ = try? change.finish(world)
+        #expect(world.directory.names(in: later).contains("keyfile"))
+    }
+
+    /// A process that removes rubbish by an earlier view of the vault leaves no lock file in the era in force.
+    @Test private func rubbishIsNotTheEraInForce() throws {
+        try world.save("early", "early")
+        let stale = try #require(try world.records.open())
+        try ChangeOfKeys.firstPassword.run(world, until: .committed)
+        try world.records.opener.removeRubbish(of: stale)
+        #expect(Set(["header", "keyfile"]).isSubset(of: world.directory.names(in: world.era)))
+        #expect(!world.directory.names(in: world.era).contains("making"))
+    }
+
+    private func putBack(_ era: UInt64) throws {
+        unlink(world.path + "/current")
+        #expect(symlink("era-\(era)", world.path + "/current") == 0)
+    }
+
     /// What the old keyfile and the old password opened opens no file of the new era.
     @Test(arguments: ChangeOfKeys.allCases) private func oldKeysOpenNothing(change: ChangeOfKeys) throws {
         if let before = change.before { try world.setPassword(before) }

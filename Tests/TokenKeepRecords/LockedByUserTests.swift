@@ -53,6 +53,16 @@ import TokenKeepCore
         #expect(world.loading("a", from: world.other()) == .ok)
     }
 
+    /// A login beside another login, which opened the vault meanwhile, has not been too slow.
+    @Test(arguments: [false, true]) func aLoginThatFindsTheVaultOpenWasNotTooSlow(isCreating: Bool) throws {
+        try prepare()
+        let store = world.other()
+        LastLogin(service: "sshd", outcome: .tooSlow).write(store.records)
+        let login = VaultLogin(store, service: "sshd", hasSession: true)
+        #expect(try login.unlock(with: SecretBytes("old"), isCreating: isCreating) == .done)
+        #expect(LastLogin.read(store.records)?.outcome == .unlocked)
+    }
+
     @Test func anUnlockEndsTheMark() throws {
         try prepare()
         try world.store.lock()

@@ -16,7 +16,7 @@ import TokenKeepKeys
         let failures = MutexGuarded<[String]>([])
         try mark.set()
         for _ in 0..<100 {
-            mark.remove()
+            #expect(mark.remove(if: mark.identity))
             let threads = (0..<4).map { _ in
                 TestThread {
                     do throws(TokenKeepError) {

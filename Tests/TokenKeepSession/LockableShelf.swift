@@ -8,6 +8,7 @@ final class LockableShelf: Sendable {
         var isDamaged = false
         var refusedService: String?
         var whenAsked: (@Sendable () -> Void)?
+        var whileListing: (@Sendable () -> Void)?
         var whileSaving: (service: String, body: @Sendable () -> Void)?
     }
 
@@ -27,6 +28,11 @@ final class LockableShelf: Sendable {
     func whileSaving(service: String, _ body: @escaping @Sendable () -> Void) {
         state.withLock { $0.whileSaving = (service, body) }
     }
+
+    /// Runs `body` each time after the items have been listed, before the listing is answered.
+    func whileListing(_ body: (@Sendable () -> Void)?) { state.withLock { $0.whileListing = body } }
+
+    fileprivate func endListing() { state.withLock { $0.whileListing }?() }
 
     fileprivate func beginSaving(_ name: ItemName) {
         let body = state.withLock { state -> (@Sendable () -> Void)? in
@@ -109,6 +115,7 @@ struct ShelfModule: BasicModule {
 
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         let items = try shelf.withItems { Array($0.values) }
+        shelf.endListing()
         return ItemListing(items: items.map(\.details).filter { $0.name.isIn(namespace: namespace, service: service) })
     }
 

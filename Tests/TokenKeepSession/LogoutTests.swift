@@ -179,6 +179,28 @@ struct LogoutTests {
         #expect(!session.outbox.mayHaveTokens)
     }
 
+    /// A logout does not wait for a keyring that lists slowly. A flush killed afterwards must have left the mark.
+    @Test func aSlowFlushLeavesTheMarkOfATokenThatIsAddedMeanwhile() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        let session = try world.signedIn()
+        let other = try world.signedIn("bob")
+        world.server.become(.isAway)
+        try other.outbox.mark.set()
+        let before = try #require(other.outbox.mark.identity)
+        let ended = MutexGuarded<[Bool]>([])
+        world.shelf.whileListing {
+            let lock = try? OutboxLock.tryForRemoving(other.store.records)
+            let isFree = lock != nil
+            guard !isFree else { return }
+            world.shelf.whileListing(nil)
+            let revocation = (try? session.end())?.revocation
+            ended.withLock { $0.append(revocation == .queued) }
+        }
+        #expect(try other.outbox.flush().left == 0)
+        #expect(ended.withLock { $0 } == [true])
+        #expect(try #require(other.outbox.mark.identity).inode == before.inode, "it was removed for a moment")
+    }
+
     @Test func aTokenThatNobodyRevokedIsDroppedAfterThirtyDays() throws {
         let session = try world.signedIn()
         world.server.become(.isAway)

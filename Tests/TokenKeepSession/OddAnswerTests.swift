@@ -67,6 +67,7 @@ struct OddAnswerTests {
         Answer("a form with a newline", "token_type=Bearer&access_token=ne%77&refresh_token=n%65xt&name=a+b%2\r\n"),
         Answer("a form like a URL's query", "?access_token=new&expires_in=3600&refresh_token=next"),
         Answer("a form separated by semicolons", "access_token=new;expires_in=3600;refresh_token=next"),
+        Answer("a form with blanks", "access_token=new; expires_in=3600; refresh_token=next;"),
         Answer("a form that repeats a name", "user=1&user=2&access_token=new&refresh_token=next"),
     ]
 
@@ -98,6 +99,12 @@ struct OddAnswerTests {
         try session.begin(.user, response: SecretBytes(bytes: answer.body))
         #expect(try session.token().text == "new")
         #expect(try record().refreshToken?.utf8String == "next")
+    }
+
+    @Test func aSemicolonBehindAFormIsNoPartOfTheToken() throws {
+        let session = try world.session()
+        try session.begin(.user, response: SecretBytes("access_token=new;"))
+        #expect(try session.token().text == "new")
     }
 
     /// What is read as no answer is kept, so that a later version can read the new tokens in it.

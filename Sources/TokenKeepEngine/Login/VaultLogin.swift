@@ -52,7 +52,7 @@ package struct VaultLogin {
     private func unlock(with password: SecretBytes) -> LoginResult {
         // The limit is the longest possible one, because the PAM module ends a call that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
-            if try keepsOpen(vault, call) || staysLocked(vault) { return .done }
+            if try isOpen(vault, call) || staysLocked(vault) { return .done }
             // Written first: if the PAM module kills this process, this outcome stays.
             record(.tooSlow)
             // Simultaneous logins derive the key one after another: in parallel all may exceed their time, and after
@@ -61,10 +61,7 @@ package struct VaultLogin {
             let turn = try? VaultLock(.asking(id: VaultLogin.turn), of: vault.directory, call)
             defer { turn?.release() }
             guard let vault = try present() else { return .noVault }
-            if try keepsOpen(vault, call) {
-                if LastLogin.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
-                return .done
-            }
+            if try isOpen(vault, call) { return .done }
             let limit = limit(of: vault)
             do throws(TokenKeepError) {
                 try PasswordDerivation.check(password)
@@ -106,6 +103,13 @@ package struct VaultLogin {
         guard try present() == nil else { return false }
         _ = try store.passwords.set(password)
         write(.unlocked)
+        return true
+    }
+
+    /// Whether every key of the vault is unlocked, as ``keepsOpen(_:_:)``. Then no login was too slow.
+    private func isOpen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
+        guard try keepsOpen(vault, call) else { return false }
+        if LastLogin.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
         return true
     }
 

@@ -45,9 +45,8 @@ package struct EraSwitch: ~Copyable {
             let after = before.with(era: era, records: records, made, try made.ring(opener.residentKeys))
             return EraSwitch(before: before, after: after, made: made, opener: opener, making: making)
         } catch {
-            // Another process may have put this directory's keys in force just before it was locked. Keys in force must not
-            // look unfinished.
-            if (try? vault.currentEra()) == number { _ = try? SystemCall.remove(EraRemoval.making, in: era.descriptor) }
+            // Another process may have put this directory's keys in force just before it was locked.
+            era.endMaking(of: vault)
             tokenkeep_lock_release(making)
             throw error
         }
@@ -136,8 +135,8 @@ package struct EraSwitch: ~Copyable {
         for key in before.keys.header.knownSlots.flatMap(\.keys) where !retiring.contains(where: { $0.id == key.id }) {
             opener.residentKeys.drop(key.id, for: key.purpose, of: before.keys.vaultID)
         }
+        after.era.endMaking(of: after.directory)
         try? EraRemoval.remove(before.era.number, of: before.directory)
-        _ = try? SystemCall.remove(EraRemoval.making, in: after.era.descriptor)
         return UnlockedVault(vault: after, keys: made.keys)
     }
 }
@@ -154,7 +153,10 @@ extension VaultOpener {
             var descriptor: Int32 = -1
             guard tokenkeep_lock_try(era.descriptor.number, EraRemoval.making, 0, 1, &descriptor) == 0 else { continue }
             defer { tokenkeep_lock_release(descriptor) }
-            guard try vault.directory.currentEra() == vault.era.number else { return }
+            guard try vault.directory.currentEra() == vault.era.number else {
+                // The lock's file may be new, and this directory's keys may be in force since.
+                return era.endMaking(of: vault.directory)
+            }
             try EraRemoval.remove(number, of: vault.directory)
         }
     }
@@ -165,5 +167,26 @@ extension EraDirectory {
     func isUnfinished() throws(TokenKeepError) -> Bool {
         if try VaultFiles.exists(EraRemoval.making, in: descriptor) { return true }
         return try HeaderFiles.missing(in: self).count == HeaderFiles.names.count
+    }
+
+    /// Removes the lock file of the process that made this directory, durably, if the keys in this directory are in force.
+    ///
+    /// The caller has locked the file. A directory with this file counts as unfinished: if somebody put back an older link
+    /// `current`, the next change of keys would remove the directory. Errors are ignored, because each opening of the vault
+    /// tries again.
+    func endMaking(of vault: VaultDirectory) {
+        guard (try? vault.currentEra()) == number else { return }
+        _ = try? SystemCall.remove(EraRemoval.making, in: descriptor)
+        try? SystemCall.sync(descriptor)
+    }
+
+    /// Removes the lock file that a killed process left in this directory, as ``endMaking(of:)`` does.
+    func removeMakingLeft(of vault: VaultDirectory) {
+        var lock: Int32 = -1
+        guard (try? VaultFiles.exists(EraRemoval.making, in: descriptor)) == true,
+            tokenkeep_lock_try(descriptor.number, EraRemoval.making, 0, 1, &lock) == 0
+        else { return }
+        endMaking(of: vault)
+        tokenkeep_lock_release(lock)
     }
 }

@@ -1,7 +1,7 @@
 import Glibc
 import SystemPackage
 package import TokenKeepCore
-import TokenKeepKeys
+package import TokenKeepKeys
 
 /// The file `sessions/outbox` of a namespace, which exists if tokens may still have to be revoked at the server.
 ///
@@ -37,24 +37,37 @@ package struct OutboxMark: Sendable {
         return isSet
     }
 
+    /// The file's metadata (stat(2)), which ``set(changing:)`` can change; nil if there is no file.
+    package var identity: FileStatus.Identity? {
+        guard let folder = try? folder() else { return nil }
+        return ((try? SystemCall.status(of: file, in: folder.number)) ?? nil)?.identity
+    }
+
     /// Makes the file. Called before and after a token is recorded as still to be revoked.
     ///
     /// Several threads and processes may make the file at once without a lock, because the file's content is not used.
-    package func set() throws(TokenKeepError) {
-        guard !isSet else { return }
+    ///
+    /// - Parameter changing: whether ``identity`` changes if the file exists. A process that removes the file notices
+    ///   this change.
+    package func set(changing: Bool = false) throws(TokenKeepError) {
+        guard changing || !isSet else { return }
         let folder = try folder()
         do throws(Errno) {
-            _ = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
+            let opened = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
+            if changing, let opened { futimens(opened.number, nil) }
         } catch {
             throw error.error("cannot write \(file)")
         }
         try VaultFiles.sync(folder, after: "writing \(file)")
     }
 
-    /// Removes the file. Called if no token of the namespace remains to be revoked.
-    package func remove() {
-        guard let folder = try? folder() else { return }
-        _ = try? SystemCall.remove(file, in: folder)
+    /// Removes the file if `identity` is still the file's metadata. Called if no token of the namespace remains to be
+    /// revoked.
+    ///
+    /// - Returns: whether the file was removed.
+    package func remove(if identity: FileStatus.Identity?) -> Bool {
+        guard let identity, self.identity == identity, let folder = try? folder() else { return false }
+        return (try? SystemCall.remove(file, in: folder)) ?? false
     }
 
     private func folder() throws(TokenKeepError) -> OwnedDescriptor {

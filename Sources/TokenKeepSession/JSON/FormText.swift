@@ -32,7 +32,8 @@ package enum FormText {
         let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 || $0 == UInt8(ascii: "?") }
         let text = start.prefix(start.lastIndex { $0 > 0x20 }.map { $0 + 1 - start.startIndex } ?? 0)
         guard text.allSatisfy({ $0 >= 0x20 && !"<>\"{}".utf8.contains($0) }) else { return nil }
-        for field in fields(of: text) {
+        for padded in fields(of: text) {
+            let field = padded.drop { $0 == 0x20 }
             let (name, value) = try (
                 decoded(field.prefix { $0 != UInt8(ascii: "=") }),
                 decoded(field.drop { $0 != UInt8(ascii: "=") }.dropFirst())
@@ -48,6 +49,6 @@ package enum FormText {
     private static func fields(of text: Slice<UnsafeRawBufferPointer>) -> [Slice<UnsafeRawBufferPointer>] {
         let fields = text.split(separator: UInt8(ascii: "&"))
         let parts = fields.count == 1 ? text.split(separator: UInt8(ascii: ";")) : []
-        return parts.count > 1 && parts.allSatisfy { $0.contains(UInt8(ascii: "=")) } ? parts : fields
+        return !parts.isEmpty && parts.allSatisfy { $0.contains(UInt8(ascii: "=")) } ? parts : fields
     }
 }

@@ -94,12 +94,12 @@ public struct Outbox: Sendable {
         // example because it is stopped, must not prevent a logout, so the token is added even without the lock.
         let limit = try store.sessionCall(Outbox.briefLimit)
         let lock = try? OutboxLock.acquireForAdding(store.records, limit)
-        try mark.set()
+        // A process that holds the lock and removes the mark notices a token without a lock by the changed mark.
+        try mark.set(changing: lock == nil)
         let id = try SessionFiles(store.records).id(of: session, store.sessionCall(options.timeoutMilliseconds))
         let attributes = try ItemAttributes([(name: Outbox.sessionAttribute, value: Hexadecimal.text(id))])
         try save(Entry(name: name, json: json, attributes: attributes, precondition: .none), level: level)
-        // Without the lock, a flush that saw an empty outbox may have removed the mark meanwhile.
-        if lock == nil { try mark.set() }
+        if lock == nil { try mark.set(changing: true) }
         _ = consume lock
     }
 
@@ -190,15 +190,12 @@ public struct Outbox: Sendable {
 
     /// Removes the mark if no token waits and no process adds a token now. Otherwise a later flush removes the mark.
     ///
-    /// Lists the outbox while the lock is held, so that a process killed at any moment leaves no token without a mark,
-    /// unless the listing takes longer than the process that adds a token waits for the lock.
+    /// Lists the outbox while the lock is held, so that a process killed at any moment leaves no token without a mark.
     private func removeMark(until end: Deadline) {
         guard mark.isSet, let lock = try? OutboxLock.tryForRemoving(store.records) else { return }
-        if isEmpty(until: end) {
-            mark.remove()
-            // A process that waited too long for the lock may have added a token without it.
-            if !isEmpty(until: end) { try? mark.set() }
-        }
+        let identity = mark.identity
+        // A process that waited too long for the lock changes the mark, or adds its token just after this comparison.
+        if isEmpty(until: end), mark.remove(if: identity), !isEmpty(until: end) { try? mark.set() }
         _ = consume lock
     }
 
