@@ -77,7 +77,8 @@ package struct ConfigurationFile {
         }
     }
 
-    /// Reads the whole file. Throws ``Status/invalid`` soon after the length limit, even if the file keeps growing.
+    /// Reads the whole file. Throws ``Status/invalid`` as soon as the text exceeds the maximum length, even if the file
+    /// keeps growing.
     private static func bytes(of descriptor: Int32, _ path: String) throws(TokenKeepError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)

@@ -38,7 +38,8 @@ public struct Deadline: Sendable, Comparable {
         return deadline
     }
 
-    /// The earlier of two deadlines, with this deadline's cancellation if it has one.
+    /// The earlier of this deadline and `other`. If this deadline has a cancellation, the result has the same
+    /// cancellation.
     public func noLater(than other: Deadline) -> Deadline {
         guard other < self else { return self }
         guard let cancellation else { return other }

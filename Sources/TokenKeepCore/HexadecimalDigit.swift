@@ -12,7 +12,7 @@ package enum HexadecimalDigit {
 
     /// Removes two digits from the beginning of a text and returns the byte that they encode.
     ///
-    /// Returns nil if the text does not begin with two digits; the bytes read are removed even then.
+    /// Returns nil if the text does not begin with two digits. The bytes that were read are removed in this case, too.
     package static func takeByte<Text: Collection>(from text: inout Text) -> UInt8?
     where Text.Element == UInt8, Text.SubSequence == Text {
         guard let high = text.popFirst().flatMap(value), let low = text.popFirst().flatMap(value) else { return nil }

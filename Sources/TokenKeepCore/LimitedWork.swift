@@ -28,7 +28,8 @@ package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
         return work.wait(milliseconds)
     }
 
-    /// Starts work that passes its value to `finish`, and returns the value; nil if the value did not arrive in time.
+    /// Calls `start`, whose work must pass its value to `finish`, and returns this value; nil if no value arrived in
+    /// time.
     package static func value(
         withinMilliseconds milliseconds: UInt32, from start: (_ finish: @escaping @Sendable (Value) -> Void) -> Void
     ) -> Value? {

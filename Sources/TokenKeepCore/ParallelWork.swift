@@ -1,6 +1,6 @@
 import Glibc
 
-/// Divides work between the calling thread and further threads that it starts.
+/// Divides work between the calling thread and new threads.
 package enum ParallelWork {
     private final class Body {
         let run: @Sendable () -> Void

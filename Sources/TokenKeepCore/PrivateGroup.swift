@@ -2,7 +2,8 @@ import Glibc
 
 /// Checks whether a user is the only member of a group, like the private group that many systems make for each user.
 ///
-/// Under the umask 002, such a group may write to the user's files, which gives no other user access.
+/// Under the umask 002, such a group may write to the user's files. No other user gets access, because the group has no
+/// other member.
 enum PrivateGroup {
     private static let largestEntry = 1 << 20
 

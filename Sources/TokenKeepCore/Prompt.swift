@@ -12,7 +12,7 @@ public struct Prompt: Sendable {
 
     /// The secret that the user is asked for.
     public let kind: Kind
-    /// The number of the attempt: 1 at first, one more after each wrong answer.
+    /// The number of the attempt: 1 for the first question, 1 more after each wrong answer.
     public let attempt: UInt32
     /// The question, as a sentence for the user.
     public let message: String

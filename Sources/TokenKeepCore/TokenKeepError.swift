@@ -17,7 +17,7 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     ///
     /// If false, the module may still apply the change that it received.
     public var changedNothing = false
-    /// Whether ``Status/locked`` means only that the module must ask its user before it deletes an item.
+    /// Whether ``Status/locked`` means only that the module must prompt its user before it deletes an item.
     public var asksBeforeDeleting = false
     /// Whether the module counts as absent because a provider serves this vault as the module's service.
     package var isOwnVault = false

@@ -7,7 +7,7 @@ import Glibc
 package enum TrustedPath {
     private static let mostLinks = 40
 
-    /// Throws if a user other than `user` and root can replace a directory of the path.
+    /// Throws if anybody except `user` and root can replace a directory of the path.
     ///
     /// Follows symbolic links, and checks the directories of their targets, too. Does not check a file at the end of
     /// the path, missing parts of the path, or parts inside a directory that the process may not enter.

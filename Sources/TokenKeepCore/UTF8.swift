@@ -9,7 +9,8 @@ extension String {
         self.init(copying: utf8)
     }
 
-    /// Whether the UTF-8 of two texts is the same. `==` also accepts canonically equivalent spellings.
+    /// Whether two texts have the same UTF-8 bytes. `==` is true also for canonically equivalent texts with other
+    /// bytes.
     package func hasBytes(of other: String) -> Bool {
         other.lendingUTF8 { hasBytes($0) }
     }

@@ -25,8 +25,9 @@ package enum AuthenticatedBox {
         return box
     }
 
-    /// Decrypts a box (encrypted bytes) into guarded memory. Throws if the key or `data` is wrong or the box was
-    /// altered.
+    /// Decrypts a box (encrypted bytes) into guarded memory.
+    ///
+    /// - Throws: ``FormatFault/malformed(_:)`` if the key or `data` is wrong or the box was altered.
     package static func open(
         _ box: UnsafeRawBufferPointer, key: SecretBytes, data: [UInt8], _ what: String
     ) throws(FormatFault) -> SecretBytes {

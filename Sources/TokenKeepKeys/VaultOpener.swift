@@ -188,7 +188,8 @@ package final class VaultOpener: Sendable {
             }
         }
         guard accepted.isEmpty else { return accepted }
-        // Report a forged or locked copy rather than a damaged copy, because that error is more specific.
+        // The error of a forged or locked copy takes precedence over that of a damaged copy, because it is more
+        // specific.
         let telling = errors.first(where: HeaderTrust.isRefusal) ?? errors.first { $0.status == .locked }
         throw telling ?? VaultOpener.noHeader(errors.first)
     }

@@ -2,7 +2,8 @@ import TokenKeepCore
 
 /// Computes the protection of ``AccessLevel/whenUnlocked`` during a screen lock, in a vault with a password.
 extension VaultProtection {
-    /// Computes the protection: enforced only if the agent alone has the key, and is known to notice this desktop's lock.
+    /// Computes the protection. It is enforced only if the agent alone has the key and is known to notice this
+    /// desktop's screen lock.
     static func screenLock(_ agent: KeyAgent.Answer, isReadableWithoutAgent: Bool) -> Protection.Axis {
         switch agent {
         case .absent:

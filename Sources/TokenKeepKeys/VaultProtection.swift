@@ -65,7 +65,7 @@ package struct VaultProtection {
         }
     }
 
-    /// The protection of the level that ends with the password, against theft of the disk.
+    /// The protection of ``AccessLevel/whenPasscodeSetThisDeviceOnly`` against theft of the disk.
     ///
     /// As long as the device has the secret, an older header and its password open the level on this machine.
     private var diskTheftAndOlderHeader: Protection.Axis {

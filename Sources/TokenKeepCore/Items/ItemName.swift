@@ -7,7 +7,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The user's account at the service. May be empty.
     public let account: String
 
-    /// The service of the items of an offline queue, which a migration leaves in the vault.
+    /// The service name of every item of an offline queue. A migration does not move these items out of the vault.
     package static let queueService = "org.tokenkeep.queue"
 
     /// Makes a name, after checking each part.
@@ -49,7 +49,7 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         return namespace.isEmpty ? subject : "\(subject) in namespace \(namespace)"
     }
 
-    /// Whether the item is in this namespace and has this service (any service if `service` is nil).
+    /// Whether the item is in this namespace and has this service. A nil `service` stands for any service.
     ///
     /// Texts are compared by their bytes.
     public func isIn(namespace: String, service: String?) -> Bool {

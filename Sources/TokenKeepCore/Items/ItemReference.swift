@@ -5,13 +5,15 @@ package struct ItemReference: Sendable {
 
     package let name: ItemName
 
-    /// Whether a value begins like a reference. Such a value may still be malformed.
+    /// Whether a value begins with ``scheme``, so that the value must be parsed as a reference. The rest may be
+    /// malformed.
     package static func isMeant(by value: String) -> Bool { value.hasPrefix(scheme) }
 
     /// Parses a reference.
     ///
     /// - Parameters:
-    ///   - subject: a description of the reference for errors, which do not quote the text because it may be a secret.
+    ///   - subject: the words that stand for the reference in errors. An error does not quote `text`, because `text`
+    ///     may be a secret.
     ///   - namespace: the namespace that applies if the text contains none.
     /// - Throws: ``Status/invalid`` if the text is not a reference.
     package init(_ text: String, of subject: String, namespace: String = "") throws(TokenKeepError) {

@@ -84,12 +84,12 @@ public struct Protection: Sendable {
         }
     }
 
-    /// For each threat, the weaker of two protections. Describes an item that may be in either of two modules.
+    /// The weaker protection of the two for each threat. Describes an item that may be in either of two modules.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
 
-    /// Throws ``Status/policy`` if an item requires more than this protection.
+    /// Throws ``Status/policy`` if this protection does not meet the protection requirements of an item.
     public func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
         if details.flags.contains(.userPresence), self[.presence].strength != .enforced {
             throw TokenKeepError(
@@ -100,9 +100,10 @@ public struct Protection: Sendable {
         try requireEnforced(details.accessLevel, details.flags)
     }
 
-    /// Throws ``Status/policy`` if a level is not enforced against each threat of the level and the flags.
+    /// Throws ``Status/policy`` unless this protection is enforced against every threat that the level and the flags
+    /// name.
     ///
-    /// The error names the first threat against which the level is not enforced.
+    /// The error names the first threat against which the protection is not enforced.
     public func requireEnforced(_ level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) {
         let missing = level.axes(with: flags).first { self[$0].strength != .enforced }
         guard let missing else { return }

@@ -34,7 +34,8 @@ public struct SaveRequest: Sendable {
     public var inherited: ItemDetails?
     /// Whether the save may replace an item that requires more protection.
     ///
-    /// True if another module or the vault has already accepted this value, so that the value must now be written.
+    /// True if another module or the vault has accepted this value already, because the value must then be written in
+    /// any case.
     public var mayLowerRequirements = false
 
     /// The fields that a client of the Secret Service gives the item; nil to keep the existing item's fields.
@@ -96,8 +97,8 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// Throws ``Status/conflict`` if the existing item's version is not `expected`. A nil `expected` accepts any
-    /// version.
+    /// Throws ``Status/conflict`` if the existing item's version is not `expected`. If `expected` is nil, any version
+    /// is accepted.
     public static func check(
         version expected: UInt64?, of name: ItemName, present: ItemDetails?
     ) throws(TokenKeepError) {

@@ -39,7 +39,7 @@ public struct CallContext: Sendable {
         CallContext(self, deadline.withoutCancellation, promptsAllowed: promptsAllowed)
     }
 
-    /// A copy of this context with the earlier of two deadlines: its own and `earlier`. Keeps the cancellation.
+    /// A copy of this context whose deadline is the earlier of its own deadline and `earlier`. Keeps the cancellation.
     public func until(_ earlier: Deadline) -> CallContext {
         CallContext(self, deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
     }

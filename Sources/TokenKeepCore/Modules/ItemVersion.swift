@@ -4,7 +4,7 @@
 public struct ItemVersionKey: Sendable {
     private let key: SecretBytes
 
-    /// Makes the key that computes item versions, from 32 secret bytes.
+    /// Makes the key that computes item versions. `key` has 32 secret bytes.
     public init(key: SecretBytes) { self.key = key }
 
     /// Makes a random key that computes item versions, for a store that has no readable vault.

@@ -1,4 +1,4 @@
-/// A place in which a stack can keep items.
+/// Storage in which a stack can keep items, for example the vault or the Secret Service.
 ///
 /// A module does not know the other modules: the stack queries them in order and combines their answers. Several
 /// threads may call a module at once. A module must validate all data that it reads, and must answer before the
@@ -24,10 +24,10 @@ public protocol Module: Sendable {
     /// 250 ms.
     func mayAnswer(asking call: CallContext) -> Bool
 
-    /// Whether the module's service is a provider that serves this very vault. False if the service does not answer in
-    /// time.
+    /// Whether the module's service is a TokenKeep provider that serves this vault. False if the service does not
+    /// answer in time.
     ///
-    /// Such a module counts as absent, because a vault that is its own module would store each item twice.
+    /// Such a module counts as absent, because the stack would otherwise store each item twice in the same vault.
     func isOwnVault(_ call: CallContext) -> Bool
 
     /// Whether the module knows the time of the last change of each of its items.
@@ -55,8 +55,7 @@ public protocol Module: Sendable {
     /// The module checks the request's precondition in the same step as the save.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
 
-    /// Saves an item if the module can do so in one step. If the process is killed meanwhile, the old or the new item
-    /// exists.
+    /// Saves an item if one step is enough. If the process is killed meanwhile, either the old or the new item exists.
     ///
     /// Never shows a prompt. If `call` allows prompts, only a later ``save(_:_:)`` may show one.
     ///

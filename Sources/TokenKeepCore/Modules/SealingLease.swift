@@ -2,7 +2,7 @@
 ///
 /// A server's answer can then be encrypted even if the vault is locked after the request was sent.
 package struct SealingLease: Sendable {
-    /// The lifetime of a lease in milliseconds. An expired lease gives no keys.
+    /// The lifetime of a lease in milliseconds. An expired lease returns no keys.
     package static let longestLife: UInt32 = 60_000
 
     private let keys: [String: SecretBytes]

@@ -15,8 +15,8 @@ extension SecretSealer {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags) else { return false }
         let isSealed = try sealsItems(of: level)
-        // A vault without a password, bound to a device, seals no item of this level. The module's protection may
-        // suffice.
+        // A vault without a password seals no items of a level that needs no device. The module then stores the item
+        // unsealed if the module's own protection is enough.
         if !isSealed, !level.needsDevice, own?.isEnough(for: level, flags, beside: nil) == true { return false }
         if !flags.isDisjoint(with: .requirements), !isAcknowledged || !isSealed {
             try protection(of: level, flags).checkRequirements(of: details)

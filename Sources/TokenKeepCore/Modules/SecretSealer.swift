@@ -11,7 +11,8 @@ public protocol SecretSealer: Sendable {
     /// The id of the vault that sealed a secret, 32 hexadecimal digits; nil if the secret is not sealed.
     func vaultID(ofSealed secret: SecretBytes) -> String?
 
-    /// Whether the vault seals items of a level: if it has a password, or is bound to a device that the level needs.
+    /// Whether the vault seals items of a level: the vault has a password, or the level needs a device to which the
+    /// vault is bound.
     ///
     /// - Parameter level: nil for any level.
     /// - Throws: the error that makes the vault unreadable.
@@ -38,18 +39,19 @@ public protocol SecretSealer: Sendable {
     /// - Throws: the error that makes the vault unreadable.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Seals (encrypts) a secret for `module`, after it wrote the sealed copy's description into the item's record.
+    /// Writes a description of the sealed copy into the item's record, and then seals (encrypts) the secret for
+    /// `module`.
     ///
     /// The module may store the result without any protection of its own. The secret can be opened only for the same
     /// name, level and flags of the item.
     ///
     /// - Throws: ``Status/locked`` if the key of the level is locked. ``Status/unavailable`` if the call does not hold
-    ///   the item's lock, because the vault's keys could be replaced before the module has the secret.
+    ///   the item's lock: without the lock, the vault's keys could be replaced before the module has the secret.
     func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Writes into the item's record that the module has stored the secret that was last sealed for it.
+    /// Records in the vault that the module has stored the secret that was last sealed for the module.
     ///
     /// Descriptions of earlier secrets are removed from the record.
     func acknowledge(_ name: ItemName, in module: String)

@@ -35,8 +35,8 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ///
     /// - Parameters:
     ///   - capacity: the maximum length of the secret, in bytes.
-    ///   - initialize: writes the secret into zeroed bytes and returns its length. It may write more bytes, which are not
-    ///     part of the secret: a zero byte follows the secret in any case.
+    ///   - initialize: writes the secret into zeroed bytes and returns the secret's length. Bytes after this length are
+    ///     not part of the secret, and the first of them is set to zero.
     /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     package init(
         capacity: Int,

@@ -5,7 +5,7 @@ enum SizeClass: Int, CaseIterable, Sendable {
     case bytes1024
     case bytes4096
     case bytes16384
-    /// A memory region of its own for one large secret, as large as the secret needs.
+    /// A separate memory region for one large secret. The region is as large as the secret needs.
     case ownPages
 
     /// Chooses the smallest size for a secret of `count` bytes.
@@ -26,8 +26,8 @@ enum SizeClass: Int, CaseIterable, Sendable {
 
     /// The number of bytes to map for a region with cells of this size.
     ///
-    /// A larger region takes longer to map, because the kernel zeroes each page that it locks into memory (about 1 µs
-    /// each). Smaller regions need more mappings, and the kernel allows a process 65 530. Each region uses two
+    /// A larger region takes longer to map, because the kernel zeroes each page that is locked into memory (about 1 µs
+    /// each). Smaller regions need more mappings, and the kernel allows a process 65 530 mappings. Each region uses two
     /// mappings, so a process has room for 100 000 secrets of up to 16 KiB.
     ///
     /// - Parameter count: the secret's length in bytes, which only ``ownPages`` uses.

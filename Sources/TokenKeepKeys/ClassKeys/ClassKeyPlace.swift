@@ -11,7 +11,7 @@ package enum ClassKeyPlace {
     /// The description of the kernel key that contains the headers verified by an unlock.
     static func trust(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "trust" }
 
-    /// The description of the mark that a vault's keys expire soon, for example after a login.
+    /// The description of the mark that a vault's keys have a limited lifetime, for example after a login.
     static func login(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "login" }
 
     /// The description of the mark that the user locked the vault.

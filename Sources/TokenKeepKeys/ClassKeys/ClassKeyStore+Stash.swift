@@ -29,7 +29,7 @@ extension ClassKeyStore {
         if usesKernel { KernelKeyring.remove(place) }
     }
 
-    /// Removes the session answers that wait for a vault's unlock. A failure is ignored.
+    /// Removes the servers' answers to sessions that are kept until the vault is unlocked. A failure is ignored.
     func dropStashes(of vaultID: [UInt8]) {
         let prefix = ClassKeyPlace.stashes(vaultID)
         stashes.withLock { stashes in stashes = stashes.filter { !$0.key.hasPrefix(prefix) } }

@@ -91,8 +91,8 @@ package final class ClassKeyStore: Sendable {
     /// that verifies the header is kept only as part of `trust`.
     ///
     /// - Parameters:
-    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged. A header of a lower era
-    ///     or epoch than that of an earlier call replaces none. The caller holds the lock of the verified headers.
+    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged. A kept header of a later
+    ///     era, or of a later epoch of the same era, stays. The caller holds the lock of the verified headers.
     ///   - limit: the lifetime of the keys in seconds; nil for no limit. A later call without a limit ends an earlier
     ///     limit.
     package func keep(
@@ -104,10 +104,11 @@ package final class ClassKeyStore: Sendable {
             return Payload(
                 place: ClassKeyPlace.of($0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
                 seconds: limit.map { min($0, usual ?? $0) } ?? usual,
-                // The agent renews the keys that it holds, so it must not get a key that has to expire.
+                // The agent extends the lifetime of the keys that it holds, so it must not get a key that has to
+                // expire.
                 ofScreen: endsWithScreen && limit == nil ? $0 : nil)
         }
-        // Publish the mark of expiring keys before the keys, so that these keys are never without the mark.
+        // Publish the mark before the keys that expire, so that another process never sees these keys without the mark.
         if !keys.isEmpty, let limit { payloads.insert(try mark(limit, of: vaultID), at: 0) }
         if let trust {
             payloads.append(
@@ -117,7 +118,8 @@ package final class ClassKeyStore: Sendable {
         }
         let reason = obstacle ?? (isSimulated ? nil : publish(payloads, of: vaultID))
         memory.withLock { memory in
-            // First read the keys that this process inherited. A later read would put back keys that are removed below.
+            // First add the keys that this process inherited. If they were added later, keys that are removed below
+            // would reappear.
             inherit(&memory)
             for payload in payloads {
                 memory.keys[payload.place] =
@@ -279,8 +281,8 @@ package final class ClassKeyStore: Sendable {
         guard usesKernel else { return obstacle }
         defer { tellAgent() }
         switch KernelKeyring.purge(prefix, keeping: kept) {
-        // In a user namespace, the purged keyring is not the keyring of other programs, which may still have keys in
-        // theirs.
+        // In a user namespace, this program's keyring was purged, but other programs of the user have another keyring,
+        // which may still contain keys.
         case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
         case .unreachable(let reason): return reason
         case .failed(let reason):

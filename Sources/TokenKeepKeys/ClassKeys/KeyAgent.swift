@@ -26,7 +26,8 @@ package enum KeyAgent {
         package let status: UInt32
         /// Whether the agent has a key, which is either published or withheld until the screen is unlocked.
         package let holds: Bool
-        /// Whether the user's processes can read the requested key. If the request names no key: whether they can read any.
+        /// Whether the user's processes can read the requested key. If the request names no key: whether they can read
+        /// at least one key.
         package let isPublished: Bool
         /// Whether the screen counts as locked.
         package let isLocked: Bool

@@ -10,7 +10,8 @@ package final class ScreenKeyAgent: Sendable {
         var silentUntil: Int64 = 0
     }
 
-    /// The pause after an unanswered request, in seconds. Without it, one call could wait for several answers.
+    /// The time, in seconds, in which no request is sent after an unanswered request, so that one call does not wait
+    /// for several answers.
     private static let silentSeconds: Int64 = 2
 
     private let memory = MutexGuarded(Memory())
@@ -22,7 +23,7 @@ package final class ScreenKeyAgent: Sendable {
     /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.
     var problem: String? { memory.withLock { $0.problem } }
 
-    /// Whether the agent has left a request unanswered since the last ``askAgain()``.
+    /// Whether the agent did not answer a request since the last ``askAgain()``.
     var isSilent: Bool { memory.withLock { $0.silentUntil > 0 } }
 
     /// Ends the pause after an unanswered request, so that the next request is sent.

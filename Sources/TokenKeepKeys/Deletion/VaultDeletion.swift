@@ -37,8 +37,8 @@ package struct VaultDeletion: ~Copyable {
     ///
     /// - Parameter check: called under the lock, before anything is changed, unless an earlier deletion was interrupted.
     /// - Returns: nil if there is no vault.
-    /// - Throws: ``Status/busy`` if another process holds an item, renews a session's tokens or replaces the vault's keys
-    ///   past the deadline.
+    /// - Throws: ``Status/busy`` if another process has an item locked or renews a session's tokens until the deadline,
+    ///   or if another process is replacing the vault's keys.
     package static func begin(
         _ opener: VaultOpener, _ call: CallContext, check: () throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) -> VaultDeletion? {
@@ -69,7 +69,8 @@ package struct VaultDeletion: ~Copyable {
         return try hasBegun(in: directory)
     }
 
-    /// Whether the directory has a link `deleted` but no link `current`. Beside `current`, a link `deleted` has no meaning.
+    /// Whether the directory has a link `deleted` but no link `current`. If `current` exists, a link `deleted` is
+    /// ignored.
     static func hasBegun(in directory: VaultDirectory) throws(TokenKeepError) -> Bool {
         guard try VaultFiles.exists(link, in: directory.descriptor) else { return false }
         return try !VaultFiles.exists(EraDirectory.link, in: directory.descriptor)
@@ -91,7 +92,8 @@ package struct VaultDeletion: ~Copyable {
 
     // MARK: Locks
 
-    /// Locks out renewals of all sessions. Returns the lock's descriptor, or -1 if the vault has no directory `sessions`.
+    /// Takes the lock without which no session's tokens are renewed. Returns the lock's descriptor, or -1 if the vault
+    /// has no directory `sessions`.
     private static func lockSessions(of directory: VaultDirectory, _ call: CallContext) throws(TokenKeepError) -> Int32
     {
         guard let folder = try directory.openFolder(VaultFileNames.sessions) else { return -1 }
@@ -185,7 +187,8 @@ package struct VaultDeletion: ~Copyable {
             try devices.destroyIndices(of: vaultID)
             return nil
         } catch {
-            // Without a TPM, the vault can have an index only if it was bound to a TPM that is missing now.
+            // If this machine has no TPM, an index can be left only in a TPM that was removed. Report this only if the
+            // vault was bound to a TPM.
             return error.kind == .absent && !eras().contains(where: VaultDeletion.isBoundToTPM) ? nil : error
         }
     }

@@ -1,6 +1,6 @@
 /// The extension of a device slot, which says how the device provides the slot's secret (docs/format.md, "Device slots").
 package struct DeviceBinding: Equatable, Sendable {
-    /// The form in which the device keeps the secret: a sealed blob, for example, or an index in the TPM.
+    /// How the device keeps the secret: for example as a sealed blob, or in an index of the TPM.
     enum Object: Equatable, Sendable {
         /// The device derives the secret from its own key.
         case none

@@ -24,7 +24,7 @@ package struct DeviceFault: Error, Equatable, Sendable {
         self.remedy = remedy
     }
 
-    /// Whether the fault may end: the device is present, or a remedy is known.
+    /// Whether the device may provide its secret later: the device is present, or a remedy is known.
     package var mayBeMended: Bool { kind != .absent || remedy != nil }
 
     /// The error of a change that needs the device's secret. The error's message says that nothing was changed.
@@ -37,7 +37,7 @@ package struct DeviceFault: Error, Equatable, Sendable {
                     : "see tokenkeep device show"))
     }
 
-    /// Calls `body`, and converts its error, a lack of memory, to a fault.
+    /// Calls `body`, which fails only for lack of memory, and converts this error to a fault.
     static func needing<Result>(_ body: () throws(TokenKeepError) -> Result) throws(DeviceFault) -> Result {
         do throws(TokenKeepError) {
             return try body()

@@ -28,7 +28,7 @@ struct DeviceSlots {
                     for: binding, base: base, of: header.vaultID, until: deadline)
                 opened.keys += try keys(of: slot, header, secret: secret, base: base)
             } catch {
-                // Every other fault takes precedence over a lost index.
+                // A lost index is reported only if no slot has another fault.
                 if opened.fault.map({ $0 == TPMReply.noIndex }) ?? true { opened.fault = error }
             }
         }
@@ -94,7 +94,7 @@ struct DeviceSlots {
         let wrapping: SecretBytes
     }
 
-    /// The levels whose current keys are in the device slots of a base.
+    /// The levels whose current keys are in the device slots that are based on a slot of this type.
     static func levels(of base: KnownSlot.SlotType) -> [AccessLevel] {
         let ofAll: [AccessLevel] = [.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
         return base == .password ? ofAll + [.whenPasscodeSetThisDeviceOnly] : ofAll
@@ -112,7 +112,7 @@ struct DeviceSlots {
 }
 
 extension KeyPurpose {
-    /// Whether the key is only in device slots.
+    /// Whether only device slots contain the key.
     var isOfDevice: Bool {
         guard case .level(let level) = self else { return false }
         return level.needsDevice

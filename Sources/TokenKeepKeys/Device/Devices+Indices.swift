@@ -31,7 +31,8 @@ extension Devices {
         do throws(DeviceFault) {
             return try tpm.readIndex(number, of: owner, TPM.secretLength, authValue: authValue, until: deadline)
         } catch {
-            // The number may belong to an index that was made later, for another header: the slot's own index is gone.
+            // If the TPM refuses the authValue, the number belongs to an index that was made later for another header,
+            // so the slot's own index is gone.
             throw error == TPMReply.refusedKey ? TPMReply.noIndex : error
         }
     }
@@ -50,7 +51,8 @@ extension Devices {
 
 /// Checks the TPM's indices that a new header needs, and destroys those that only the old header needs.
 ///
-/// The caller holds the lock of the whole vault. Without this lock, no process destroys an index that no header names.
+/// The caller holds the lock of the whole vault. Only under this lock does a process destroy an index that no header
+/// names.
 struct IndexChange {
     let before: Header
     let after: Header
@@ -78,9 +80,9 @@ struct IndexChange {
         }
     }
 
-    /// Destroys every secret of the vault in an index, if the change removes the password.
+    /// If the change removes the password, destroys every secret of the vault that is in an index of the TPM.
     ///
-    /// Afterwards no older header opens the level that needs a password.
+    /// Afterwards, no older header can open the key of the level that needs a password.
     func destroySecrets() throws(TokenKeepError) {
         guard before.hasPassword, !after.hasPassword, let device = before.device, device.provider == .tpm2 else {
             return

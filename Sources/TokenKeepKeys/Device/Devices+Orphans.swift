@@ -28,8 +28,8 @@ extension Devices {
         try destroy(try tpm.indices(of: vaultID, until: Devices.deadline))
     }
 
-    /// Lists the user's indices that no known vault uses. Known are `vault`, and the vaults that were unlocked since
-    /// the machine's start and still exist at their paths.
+    /// Lists the user's indices that no known vault uses. The known vaults are `vault`, and the vaults that were
+    /// unlocked since the machine's start and still exist at their paths.
     ///
     /// Indices of any other vault are listed, even if that vault exists elsewhere, for example on a removed disk.
     package func orphanedIndices(except vault: OpenVault?, _ keys: ClassKeyStore) throws(DeviceFault) -> [UserIndex] {

@@ -4,7 +4,7 @@ import TokenKeepCore
 ///
 /// No call takes longer than ``budgetMilliseconds``. Every answer is untrusted: a wrong answer opens no slot.
 package struct Devices: Sendable {
-    /// The maximum time that the devices may take at an unlock, in milliseconds.
+    /// The maximum time, in milliseconds, that an unlock waits for devices.
     package static let budgetMilliseconds: UInt32 = 2000
 
     /// The path of the machine key. Only tests change this path.
@@ -81,7 +81,7 @@ package struct Devices: Sendable {
 
     /// Derives the authValue that the TPM requires to open a slot's blob (`number` 1) or index (`number` 2).
     ///
-    /// Each name has its own authValue. If an attacker writes the name of his own key into the header, he gets an
+    /// Each name has its own authValue. If attackers write the name of their own key into the header, they get an
     /// authValue that opens nothing in the vault's TPM.
     static func authValue(
         from base: SecretBytes, number: UInt64 = 1, for name: [UInt8]
@@ -130,7 +130,7 @@ extension Devices {
         package let available: [DeviceProvider]
         /// The fault of the device that the vault is bound to; nil if that device answers, or if there is none.
         package let fault: DeviceFault?
-        /// The way by which this process reaches the TPM; nil if there is no TPM.
+        /// How this process reaches the TPM: directly or through root's helper; nil if there is no TPM.
         package let way: TPMPlaces.Way?
         /// The TPM's manufacturer, as the TPM reports it; nil if the TPM does not answer.
         package let maker: String?

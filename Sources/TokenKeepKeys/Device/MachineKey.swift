@@ -4,7 +4,8 @@ package import TokenKeepCore
 
 /// The machine key: 32 random bytes in a file that root owns and every user may read (docs/device.md).
 ///
-/// Without the key, a copy of a home does not open on another machine. A copy of the whole disk contains the key.
+/// A copy of a home does not open on another machine, because the copy lacks the key. A copy of the whole disk contains
+/// the key.
 package struct MachineKey: Sendable {
     /// The path of the machine's key.
     package static let standardPath = "/var/lib/tokenkeep/machine-key"

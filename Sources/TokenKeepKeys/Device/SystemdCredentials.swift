@@ -88,7 +88,8 @@ package struct SystemdCredentials: Sendable {
     private static func call(
         _ method: String, _ member: String, _ bytes: UnsafeRawBufferPointer
     ) throws(DeviceFault) -> SecretBytes {
-        // systemd binds the credential to this name, so that no other program's credential passes for a vault's.
+        // systemd binds the credential to this name, so that a credential of another program is not accepted as a
+        // vault's.
         let head =
             #"{"method":"io.systemd.Credentials.\#(method)","parameters":{"name":"tokenkeep","scope":"user",""#
             + member + #"":""#

@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// The vault's anchor in an NV index of the TPM, which names the header in force, whatever the vault's files contain.
 ///
-/// Only an authentic answer of the TPM can refuse a header. A program on the wire to the TPM can forge a refusal or
-/// suppress an answer, but no header is refused by that.
+/// A header is refused only because of an authenticated answer of the TPM. A program on the wire to the TPM can forge
+/// errors and suppress answers, but such an error refuses no header.
 struct TPMAnchor {
     /// The anchor that the TPM has, and the number of its index.
     struct Found {
@@ -55,7 +55,8 @@ struct TPMAnchor {
 
     /// Destroys the anchor. A failure is ignored.
     ///
-    /// - Parameter kept: the number of the index that the new header uses, and that stays.
+    /// - Parameter kept: the number of the index with the new header's anchor, which is not destroyed; nil if there is
+    ///   none.
     func destroy(except kept: UInt32?) {
         guard let number = (try? number(until: Devices.deadline)) ?? nil, number != kept else { return }
         try? tpm.destroyIndex(number, of: owner, until: Devices.deadline)
@@ -130,7 +131,8 @@ struct AnchorChange {
         guard let after else { return nil }
         do throws(DeviceFault) {
             let found = try after.read()
-            // An index that an earlier binding left behind does not describe the present header, and is ignored.
+            // The content of an index that an earlier binding left behind does not describe the present header, and is
+            // ignored.
             if before?.name == after.name, found?.anchor?.accepts(present) == false { throw AnchorChange.older }
             let anchor = HeaderAnchor(vaultID: vaultID, present: present, next: next)
             return try after.write(anchor, to: found?.number)
@@ -141,7 +143,8 @@ struct AnchorChange {
 
     private static let older = DeviceFault(.other, "the TPM knows a later header")
 
-    /// Records in the anchor that the new header is in force. If the TPM does not answer, the anchor names both headers.
+    /// Records in the anchor that the new header is in force. If the TPM does not answer, the anchor still names both
+    /// headers.
     func finish(_ number: UInt32?) {
         if let after, let number {
             _ = try? after.write(HeaderAnchor(vaultID: vaultID, present: next, next: nil), to: number)

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 /// The program, the TCTI and the socket through which this process reaches the TPM.
 package struct TPMPlaces: Sendable {
-    /// The way by which this process reaches the TPM.
+    /// How this process reaches the TPM.
     package enum Way: String, Sendable {
         /// `tokenkeep-tpm2` runs as the user, who may open the TPM's device.
         case direct
@@ -19,7 +19,7 @@ package struct TPMPlaces: Sendable {
     /// The path of the helper's socket; nil for the path in `TOKENKEEP_TPM2_SOCKET` or, without it, the standard path.
     package var socket: String?
 
-    /// Uses the standard program, TCTI and socket for each nil. Only tests pass others.
+    /// Uses the standard program, TCTI or socket for each argument that is nil. Only tests pass other values.
     package init(program: String? = nil, configuration: String? = nil, socket: String? = nil) {
         self.program = program
         self.configuration = configuration
@@ -52,7 +52,7 @@ package struct TPMPlaces: Sendable {
         return String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// A chosen way: a program to start, or a socket to connect to.
+    /// The chosen access to the TPM: a program to start, or a socket to connect to.
     enum Access {
         case program(String, configuration: String?)
         case socket(String)

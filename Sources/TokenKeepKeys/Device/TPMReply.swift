@@ -7,7 +7,8 @@ enum TPMReply {
     private static let headLength = 13
 
     static let malformed = DeviceFault(.silent, "tokenkeep-tpm2 gave a malformed reply")
-    /// The fault if the helper refuses the user of a request without a secret: the process is in another user namespace.
+    /// The fault if the helper cannot identify the user of a request without a secret, because the process is in
+    /// another user namespace.
     static let unknownUser = DeviceFault(.absent, "the TPM's helper cannot tell which user this is")
     static let silent = DeviceFault(.silent, "the TPM did not answer in time")
     /// The fault if the TPM does not have an index. A program on the wire to the TPM can forge this fault.
@@ -28,7 +29,8 @@ enum TPMReply {
 
     /// Calls `body` with the payload of a reply.
     ///
-    /// - Parameter unknownUser: the fault if the user is refused; nil to report that another user sealed the secret.
+    /// - Parameter unknownUser: the fault to throw if the TPM's helper refuses this user; nil to throw the fault that
+    ///   another user sealed the secret.
     /// - Throws: the fault that the reply names, or a fault if the reply is malformed.
     static func payload<Result>(
         of reply: SecretBytes, unknownUser: DeviceFault? = nil,

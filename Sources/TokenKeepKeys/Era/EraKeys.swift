@@ -28,7 +28,8 @@ package struct EraKeys {
     ///   - era: the N of the directory `era-N` for the new keys.
     ///   - journalKey: the vault's journal key, which never changes; nil for a new vault.
     ///   - retiring: old keys that are kept because items in other modules are encrypted under them.
-    ///   - device: the device to which the vault is bound, with access to it; nil if the vault is bound to no device.
+    ///   - device: the device to which the vault is bound, and this machine's devices; nil if the vault is bound to no
+    ///     device.
     package static func make(
         vaultID: [UInt8], era: UInt64, opener: Opener, journalKey: OpenKey?, retiring: [OpenKey],
         device: (identity: DeviceIdentity, devices: Devices)? = nil
@@ -46,8 +47,8 @@ package struct EraKeys {
         let ofDevice = device == nil ? [] : DeviceSlots.levels(of: type).map(KeyPurpose.level)
         var keys: [OpenKey] = []
         for purpose in purposes(withPassword: type == .password) + ofDevice { keys.append(try OpenKey.make(purpose)) }
-        // Removing the password ends the keys that need a password. Items that these keys seal in other modules can
-        // then no longer be opened.
+        // A vault without a password keeps no retiring key that needs a password. Items that such a key seals in other
+        // modules can then no longer be opened.
         keys += retiring.filter { type == .password || !$0.purpose.needsPassword }
         let slot = KnownSlot.wrapping(
             keys, type: type, derivation: derivation, with: wrapping, vaultID: vaultID, era: era)
@@ -70,8 +71,8 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// A ring with the new keys, opened only for this process. Other processes get the new keys after the new era is in
-    /// force.
+    /// A key ring with the new keys, which only this process can use. Other processes get the new keys after the new
+    /// era is in force.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {
             return try KeyRing.open(headerFile: headerFile, keyfile: keyfile, era: era, residentKeys: residentKeys)

@@ -62,7 +62,7 @@ package struct EraSwitch: ~Copyable {
 
     deinit { tokenkeep_lock_release(making) }
 
-    /// Throws if a complete directory `era-N` with the next number exists.
+    /// Throws ``Status/corrupt`` if a complete directory `era-N` with the next number exists.
     ///
     /// If such a directory exists, another process has just replaced the keys, or somebody has put back an older link
     /// `current`.
@@ -90,8 +90,9 @@ package struct EraSwitch: ~Copyable {
 
     /// Puts the new keys in force. The caller must have locked the whole vault.
     ///
-    /// The new header becomes trusted before the rename, so that readers accept both headers. If the change removes the
-    /// password, the secret of the level that needs a password is destroyed just before the rename.
+    /// The new header is added to the verified headers before the rename, so that readers accept the old and the new
+    /// header. If the change removes the password, the secret of the level that needs a password is destroyed just
+    /// before the rename.
     package func commit(_ call: CallContext) throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
@@ -144,7 +145,8 @@ package struct EraSwitch: ~Copyable {
 extension VaultOpener {
     /// Removes the directories `era-N` of earlier keys, and unfinished directories with a higher N.
     ///
-    /// A finished directory with a higher N stays, because its keys may be the valid keys.
+    /// A complete directory with a higher N stays: if somebody put back an older link `current`, that directory has the
+    /// valid keys.
     package func removeRubbish(of vault: OpenVault) throws(TokenKeepError) {
         for number in try vault.directory.eras() where number != vault.era.number {
             guard let era = try EraDirectory.open(number, of: vault.directory) else { continue }

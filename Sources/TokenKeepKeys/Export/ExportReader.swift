@@ -84,7 +84,7 @@ package struct ExportReader {
         try reader.end()
     }
 
-    /// Checks that the file exists and can be read, before the user is prompted for its passphrase.
+    /// Checks that the file exists and can be read. Called before the user is prompted for the file's passphrase.
     package static func check(_ path: String) throws(TokenKeepError) { _ = try open(path) }
 
     private static func open(_ path: String) throws(TokenKeepError) -> OwnedDescriptor {

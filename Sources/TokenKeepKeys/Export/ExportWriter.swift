@@ -49,7 +49,8 @@ package final class ExportWriter {
         unwritten = head.bytes
     }
 
-    /// Checks that the file can be made, before the user is prompted for its passphrase. Makes no file.
+    /// Checks that the file can be made, but makes no file. Called before the user is prompted for the file's
+    /// passphrase.
     package static func check(_ path: String) throws(TokenKeepError) {
         do throws(Errno) {
             try ExportPlace(path).check()

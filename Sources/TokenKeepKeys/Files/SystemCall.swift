@@ -18,7 +18,7 @@ package enum SystemCall {
     package static func open(
         _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
     ) throws(Errno) -> OwnedDescriptor? {
-        // This avoids a copy: a String passed directly to C would first be copied to a buffer of its own.
+        // `withCString` avoids a copy: a String passed directly to C would first be copied to another buffer.
         let descriptor = path.withCString { tokenkeep_openat(directory, $0, flags | O_CLOEXEC | O_NOFOLLOW, mode) }
         if descriptor >= 0 { return OwnedDescriptor(descriptor) }
         guard errno == ENOENT else { throw Errno(rawValue: errno) }

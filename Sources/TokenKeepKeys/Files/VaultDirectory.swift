@@ -50,7 +50,8 @@ package struct VaultDirectory {
     ///
     /// The parent is synced even if the directory exists, because another process may have made the directory just now.
     package static func make(_ path: String) throws(TokenKeepError) -> VaultDirectory {
-        // Check the path before anything is made: a directory in another user's place would lock that user out.
+        // Check the path before anything is made, because a directory made in another user's home would lock that user
+        // out.
         try TrustedPath.check(path, user: geteuid())
         var prefix = ""
         let components = path.split(separator: "/")
@@ -90,7 +91,7 @@ package struct VaultDirectory {
 
     /// The remedy if another user owns the vault.
     ///
-    /// If root owns the vault, an earlier command with sudo may have made it, so the remedy is a change of the owner.
+    /// If root owns the vault, an earlier command with sudo may have made the vault, so the remedy changes the owner.
     private static func remedy(_ path: String, owner: uid_t) -> String {
         if geteuid() == 0 {
             return "run this as its owner: sudo -u '#\(owner)' COMMAND; or set TOKENKEEP_VAULT to another place"

@@ -95,13 +95,13 @@ package enum VaultFiles {
         case durable
         /// The old or the new file, whole.
         case whole
-        /// Nothing certain. For a file that a later sync makes durable.
+        /// Undefined. For a file that a later sync makes durable.
         case none
     }
 
     /// Replaces a file by a rename, so that a reader sees either the old or the new content.
     ///
-    /// - Parameter durability: what a loss of power leaves.
+    /// - Parameter durability: the content of the file after a loss of power.
     package static func replace(
         _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer,
         _ durability: Durability = .durable
@@ -141,7 +141,7 @@ package enum VaultFiles {
         try names(in: directory).count { $0.split(separator: ".").last?.hasPrefix("corrupt-") == true }
     }
 
-    /// Gives an unreadable file a second name `….corrupt-N`, durably.
+    /// Durably gives an unreadable file the second name `….corrupt-N`.
     ///
     /// A new file can then take the first name, and the unreadable file stays under the second name.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {

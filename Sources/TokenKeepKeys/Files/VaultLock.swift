@@ -68,7 +68,8 @@ package struct VaultLock {
 
     package func release() { if descriptor >= 0 { tokenkeep_lock_release(descriptor) } }
 
-    /// Errors of a read-only vault. No process replaces its header, so an unlock needs no lock of the verified headers.
+    /// The error numbers that mean a read-only vault. No process can replace the header of such a vault, so an unlock
+    /// needs no lock of the verified headers.
     private static let isUnwritable = [EROFS, EACCES, EPERM]
 
     private static let firstOfAsking: off_t = 1 << 62

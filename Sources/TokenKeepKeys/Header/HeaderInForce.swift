@@ -24,7 +24,10 @@ extension VaultOpener {
         try whileInForce(vault, nil, call, body)
     }
 
+    /// Calls `body`, which keeps keys of `vault`, if the header of `vault` is in force.
+    ///
     /// - Parameter headerKey: the key that verifies a copy of the header; nil if unknown.
+    /// - Throws: ``Status/conflict`` if another header is in force.
     func whileInForce(
         _ vault: OpenVault, _ headerKey: SecretBytes?, _ call: CallContext,
         _ body: () throws(TokenKeepError) -> Void

@@ -39,8 +39,8 @@ package struct HeaderTrust {
     /// The vault's path. If the vault is no longer at this path, its keys are removed from the kernel, but not the
     /// verified headers.
     let path: String
-    /// Whether other processes share these verified headers, so that a removal of the vault's password also removes the
-    /// verified headers; false if they are in the memory of one process.
+    /// Whether the verified headers are in the kernel's keyring, so that a removal of the vault's password removes them
+    /// for every process. False if they are only in this process's memory.
     var isShared = true
 
     static let maximumLength = 1 + mostEntries * entryLength + 8 + 4096
@@ -116,7 +116,8 @@ package struct HeaderTrust {
 
     /// Merges earlier verified headers into these verified headers, so that no era or epoch becomes lower.
     ///
-    /// An earlier header of a later era stays, because the change of keys to that era may be under way.
+    /// An earlier header of a later era stays, because a process may be replacing the vault's keys by the keys of that
+    /// era.
     func replacing(_ earlier: HeaderTrust?) -> HeaderTrust {
         guard let earlier else { return self }
         var merged = self
@@ -131,8 +132,11 @@ package struct HeaderTrust {
         return merged
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified header, ``Status/locked`` if the password may
-    /// have been removed since. Does not detect alterations.
+    /// Throws if a header is older than the verified header of its era, or if its era has no verified header. Does not
+    /// detect alterations.
+    ///
+    /// - Throws: ``Status/locked`` if only this process has the verified headers and a header of a later era has no
+    ///   password, because the user may have removed the password; otherwise ``Status/corrupt``.
     func checkAge(_ header: Header) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }), header.epoch >= entry.epoch else {
             throw refusal(of: header)

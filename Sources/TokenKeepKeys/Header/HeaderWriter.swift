@@ -38,7 +38,8 @@ package struct HeaderWriter {
         let file = try file(of: header, present, headerKey)
         let tpm = try TPMChange(present, to: header, file: file, opener.residentKeys.devices)
         try setFailingAside(present, headerKey)
-        // The lock is held while the header is replaced. Otherwise a concurrent unlock could keep keys of the old header.
+        // The lock of the verified headers is held while the header is replaced. Otherwise a concurrent unlock could
+        // keep keys of the old header.
         try opener.lockingTrust(of: present.directory, call) { () throws(TokenKeepError) in
             for name in HeaderFiles.names.reversed() { try HeaderFiles.write(file, to: name, in: present.era) }
             try trust(header, file, headerKey, keeping: keys, expiringAfter: limit)

@@ -4,7 +4,8 @@ package import TokenKeepCore
 package enum KeyPurpose: Hashable, Sendable {
     /// Encrypts the secrets of items of one level.
     case level(AccessLevel)
-    /// Computes the file names of records, and encrypts the part of a record that a locked vault can read.
+    /// Computes the file names of records, and encrypts the part of a record that is readable while the vault is
+    /// locked.
     ///
     /// A record is an item's file. Only the keyfile opens this key.
     case name

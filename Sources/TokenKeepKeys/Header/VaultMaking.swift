@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// Makes a new vault. Each file is durable before the next is written.
 ///
-/// After a crash, the next attempt completes the vault.
+/// If the process crashes, the next call of ``make(_:_:)`` completes the vault.
 package enum VaultMaking {
     /// Makes the vault. If the vault exists, writes a missing copy of the vault's header.
     ///
@@ -50,7 +50,7 @@ package enum VaultMaking {
 
     /// Throws if the vault is being deleted, or if the directory has records but no link `current`.
     ///
-    /// With new keys, these records could never be read again.
+    /// A new vault would have new keys, which could never decrypt these records.
     static func checkIsNew(_ directory: VaultDirectory) throws(TokenKeepError) {
         guard try !VaultDeletion.hasBegun(in: directory) else {
             throw TokenKeepError(

@@ -14,7 +14,8 @@ package enum PasswordDerivation {
             passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
     }
 
-    /// Derives a key and check bytes (a commitment). The check bytes show later whether a password is the same.
+    /// Derives a key and check bytes (a commitment). A later derivation gives the same check bytes only if the password
+    /// is the same.
     ///
     /// The caller must have checked the costs of the derivation.
     ///

@@ -28,7 +28,8 @@ package struct PasswordSlots {
         writer = HeaderWriter(opener)
     }
 
-    /// Opens all keys with the password or the recovery code. Refuses a header that was altered without them.
+    /// Opens all keys with the password or the recovery code. Refuses a header that somebody without the password
+    /// altered.
     ///
     /// If another process replaces the header meanwhile, the header in force is opened. If the copy `header` was
     /// altered, `header.2` is opened.
@@ -78,10 +79,11 @@ package struct PasswordSlots {
         }
     }
 
-    /// The maximum number of attempts of a call during which other processes replace the header.
+    /// The maximum number of attempts of one call. A new attempt is made only if another process has replaced the
+    /// header.
     private static let attempts = 8
 
-    /// Calls `body` with a vault. If that fails and another header is in force, calls `body` again with that header.
+    /// Calls `body` with a vault. If `body` throws and another header is in force, calls `body` again with that header.
     ///
     /// - Parameter present: returns the copies of the header in force. If one copy was altered, the other copy is opened.
     private func rereading(

@@ -35,7 +35,8 @@ package struct UnlockedVault: Sendable {
     /// Whether only the secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly`` is missing, because the TPM
     /// has lost it.
     ///
-    /// An interrupted removal of the password has this result. A program on the wire to the TPM can forge the loss.
+    /// An interrupted removal of the password leaves the vault in this state. A program on the wire to the TPM can
+    /// forge the loss.
     package var lacksIndexAlone: Bool { deviceFault == TPMReply.noIndex }
 
     /// A copy of this vault without the fault, for a change that replaces or removes the key whose secret the TPM has lost.
