@@ -10,8 +10,8 @@ package struct ClockMark: Sendable, Equatable {
     package let offset: Int64
 
     package static let bootLength = 16
-    /// The tolerated step back, in milliseconds. NTP often makes such steps, so they do not count as setting the clock
-    /// back.
+    /// The tolerated step back, in milliseconds. A smaller step does not count as setting the clock back, because NTP
+    /// often makes such steps.
     private static let toleratedMilliseconds: Int64 = 1000
 
     /// Makes a state of the clocks.
@@ -37,7 +37,8 @@ package struct ClockMark: Sendable, Equatable {
         case setBack
     }
 
-    /// Compares this state of the clocks with a later state: was the wall clock set back between them?
+    /// Compares this state of the clocks with a later state, and tells whether the wall clock was set back between
+    /// them.
     package func order(until later: ClockMark) -> Order {
         guard boot == later.boot else { return .unknown }
         let (least, isOver) = offset.subtractingReportingOverflow(ClockMark.toleratedMilliseconds)

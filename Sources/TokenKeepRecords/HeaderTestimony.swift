@@ -12,14 +12,15 @@ import TokenKeepKeys
 ///   outnumber all other records.
 enum HeaderTestimony {
     private static let sample = 16
-    /// The minimum number of records under other keys for which a header is refused. Fewer such records count as
-    /// damaged.
+    /// The minimum number of records under other keys that makes a header refused. A smaller number of such records
+    /// counts as damaged.
     private static let leastStrangers = 3
-    /// The number of file names from which the sample is drawn first. The other names are read only if these have too
-    /// few records with a level, because a vault may have many records.
+    /// The number of file names from which the sample is drawn at first. Because a vault may have many records, the
+    /// other names are read only if the records with these names include too few records with a level.
     private static let usualNames = 2048
 
-    /// The counts of the records checked so far. The state of `own` records opens, and that of `strangers` does not.
+    /// The numbers of records checked so far: `own` records, whose state opens, and `strangers`, whose state does not
+    /// open.
     private struct Heard {
         var own = 0
         var strangers = 0
@@ -68,7 +69,7 @@ enum HeaderTestimony {
                 + "move it away")
     }
 
-    /// Whether the header has the keys of a record, whose state the caller has already found to be authentic.
+    /// Whether the header has the keys of a record. The caller has checked that the record's state is authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
         // After a recovery of the password without the device, the header lacks the keys of such records permanently.

@@ -65,7 +65,7 @@ package struct JournalRecord: Sendable {
     /// The record's pending changes, with the fingerprint of the current value added to ``PendingWrite/inFlight`` of
     /// each write.
     ///
-    /// A process may have sent the current value to the module, and may have been killed before it noted that.
+    /// A process may have sent the current value to the module, and may have been killed before it recorded this.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending

@@ -3,7 +3,7 @@ import TokenKeepKeys
 
 /// The result of the last login that used the vault, stored in the vault's file `login` (docs/format.md, section 1).
 ///
-/// Only hints to the user depend on the result. An unreadable file counts as missing.
+/// The result is used only for hints to the user. An unreadable file counts as missing.
 package struct LastLogin: Sendable, Equatable {
     package enum Outcome: String, Sendable {
         /// The login's password opened the vault, or the vault's password was changed with the login's password.

@@ -55,7 +55,7 @@ package struct PendingWrite: Sendable, Equatable {
 
     /// A copy of this pending change with the current time.
     ///
-    /// Values that other programs have written before then count as older than the change.
+    /// Values that other programs have written to the module until now then count as older than the change.
     package var renewed: PendingWrite { renewed(at: .now, .now) }
 
     /// A copy of this pending change with another time.

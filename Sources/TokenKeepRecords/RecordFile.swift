@@ -133,7 +133,7 @@ final class RecordFile: Sendable {
         try recordWithMetadata(state, presence).record
     }
 
-    /// The record's description with the metadata; the metadata is nil for a tombstone or if the vault is locked.
+    /// Describes the record, and returns its metadata, which is nil for a tombstone or if the vault is locked.
     func recordWithMetadata(
         _ state: StateFields, _ presence: PresenceGrant?
     ) throws(FormatFault) -> (record: JournalRecord, metadata: MetadataFields?) {
@@ -153,8 +153,8 @@ final class RecordFile: Sendable {
             forgery: state.writes == .forged ? WritesMAC.forgery(in: shown) : nil
         ) { () throws(TokenKeepError) in
             guard self.holdsValue else { return nil }
-            // The vault may be unlocked by now, but the pending write was not checked, so its module must not get the
-            // value.
+            // The pending write was not checked while the vault was locked. Even if the vault is unlocked by now, the
+            // write's module must not get the value.
             if let unchecked { throw unchecked }
             do throws(FormatFault) {
                 return try self.openItem(presence)

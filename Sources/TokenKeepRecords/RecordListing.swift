@@ -67,7 +67,7 @@ extension Records {
 }
 
 extension ItemListing {
-    /// A copy in which the first error's message contains the number of unreadable records.
+    /// A copy in which the message of the first error also contains the number of unreadable records.
     fileprivate func counting(_ unreadable: Int) -> ItemListing {
         guard let problem, unreadable > 1 else { return self }
         let count = problem.status == .locked ? "\(unreadable) items" : "and \(unreadable - 1) more"
@@ -94,7 +94,7 @@ extension Records {
         package fileprivate(set) var misnamed = 0
     }
 
-    /// Counts the records of a vault. Needs no key except the keyfile.
+    /// Counts the records of a vault. Needs no password, because the keyfile opens the parts that are read.
     package func census(of vault: OpenVault) throws(TokenKeepError) -> Census {
         var vault = vault
         var census = Census(unreadable: try VaultFiles.countSetAside(in: vault.records))

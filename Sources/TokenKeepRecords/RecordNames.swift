@@ -8,7 +8,7 @@ enum RecordNames {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
-    /// The number of files whose names are not those of records, with files that were set aside, without temporary
+    /// The number of files whose names are not those of records. Counts files that were set aside, but no temporary
     /// files.
     static func countMisnamed(in records: OwnedDescriptor) throws(TokenKeepError) -> Int {
         try VaultFiles.names(in: records).count { Hexadecimal.bytes($0, count: 16) == nil && !$0.hasSuffix(".tmp") }

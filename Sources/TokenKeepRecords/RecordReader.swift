@@ -11,8 +11,8 @@ struct RecordReader {
     /// Reads the record and opens the parts that `body` needs; nil if there is no record.
     ///
     /// If the record needs an unknown or locked key, the header and the record are read again, because the vault's keys
-    /// may have changed. If all keys were replaced, the records have new file names: then `vault` is set to the vault
-    /// under its new keys, and the result is nil.
+    /// may have changed. If all keys were replaced, the records have new file names. In this case, `vault` becomes the
+    /// vault under its new keys, and the result is nil.
     ///
     /// - Returns: the result of `body`, or the fault that makes the record unreadable.
     /// - Throws: the error that makes the vault or the file unreadable.

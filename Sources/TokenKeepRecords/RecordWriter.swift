@@ -8,7 +8,7 @@ enum RecordWriter {
     ///
     /// - Parameter presence: the keys for items that require the password at each use; nil if the user has not entered
     ///   it.
-    /// - Throws: a fault if a reader would reject the record. A save of such a record must fail.
+    /// - Throws: a fault if a reader would reject the record, or if a key is locked or missing.
     static func value(
         _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyRing,
         presence: PresenceGrant?
@@ -68,7 +68,7 @@ enum RecordWriter {
 
     /// Encrypts a record's state, and joins it with the record's other encrypted parts.
     ///
-    /// - Parameter prefix: the record's prefix, whose length of the state is replaced.
+    /// - Parameter prefix: the record's prefix. Its field for the length of the state is ignored, and is written anew.
     static func joining(
         _ prefix: RecordPrefix, _ state: StateFields, boxes: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> [UInt8] {

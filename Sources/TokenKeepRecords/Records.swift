@@ -9,9 +9,11 @@ package final class Records: Sendable {
     package let opener: VaultOpener
     /// The machine on which this process runs. The process applies only this machine's pending writes.
     package let machine: MachineID
-    /// The bytes of the header (the file of encrypted keys) that was last found to belong to the records; nil before.
+    /// The bytes of the header (the file of encrypted keys) that was last found to belong to the records; nil before
+    /// the first check.
     private let testified = MutexGuarded<[UInt8]?>(nil)
-    /// Records that nothing was pending, so that loads need not list a directory; nil if a change may be pending.
+    /// The observation that nothing was pending, so that loads need not list a directory; nil if a change may be
+    /// pending.
     let quiet = MutexGuarded<QuietVault?>(nil)
 
     /// The pending changes of the vault's records, and notes about other modules.
@@ -58,8 +60,8 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Opens the vault, or creates a vault if there is none, for a caller that writes no record. The next save of an item
-    /// makes a missing copy of the header.
+    /// Opens the vault, or creates a vault if there is none, for a caller that writes no record. A missing copy of the
+    /// header is made only by the next save of an item.
     ///
     /// An existing header (file of encrypted keys) is checked against the records before anything is written.
     func openOrMakeForSessions(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
@@ -68,7 +70,8 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Opens a vault again. If its header (the file of encrypted keys) has changed, checks it against the records.
+    /// Opens a vault again. If the vault's header (the file of encrypted keys) has changed, checks the header against
+    /// the records.
     func reopen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let present = try open(), present.headerFile == vault.headerFile { return present }
         return try openOrMake(call)

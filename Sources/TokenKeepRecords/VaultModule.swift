@@ -3,7 +3,8 @@ import TokenKeepKeys
 
 /// The module `vault`, which keeps items in the vault's encrypted records.
 ///
-/// A record with pending writes counts as an item of the module. The record of a cleared item does not.
+/// A record with a value counts as an item of the module, even while writes are pending. The record of a cleared item
+/// does not count.
 public final class VaultModule: BasicModule {
     /// The module's name, `vault`.
     public let name = "vault"
@@ -75,7 +76,8 @@ public final class VaultModule: BasicModule {
         return try item.clear()
     }
 
-    /// Whether a clear may succeed although the vault cannot be written, because the vault has no record of the item.
+    /// Whether a clear may succeed although the vault cannot be written: the vault has no record of the item, so
+    /// nothing must be removed.
     private func hasNothing(_ name: ItemName, _ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .io || error.status == .denied else { return false }
         do throws(TokenKeepError) {

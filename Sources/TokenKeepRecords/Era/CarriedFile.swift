@@ -16,8 +16,8 @@ struct CarriedFile {
 
     /// Prepares an unreadable file for encryption as a whole.
     ///
-    /// If an earlier replacement of the vault's keys already encrypted the file, this file has the decrypted bytes and
-    /// item name of that encryption.
+    /// If an earlier replacement of the vault's keys encrypted the file as a whole, the result has the decrypted file
+    /// and item name instead, so that a file is never encrypted twice.
     ///
     /// - Parameter fileName: the 16 bytes that the file's name encodes; nil if the file is not named like a record.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
@@ -54,7 +54,7 @@ struct CarriedFile {
         }
     }
 
-    /// Encrypts the file as a whole under the current keys of `keys`.
+    /// Encrypts the whole file under the current keys of `keys`.
     ///
     /// - Parameter fileName: the file name of the new record, as 16 bytes.
     func sealed(as fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {

@@ -5,10 +5,10 @@ package import TokenKeepKeys
 
 /// Re-encrypts a vault's records under new keys, into the next directory `era-N` (docs/format.md, "Eras").
 ///
-/// Other processes continue to read and write the old records meanwhile. The new records are not synced one by one: the
-/// file system is synced once, before the new directory comes into force.
+/// Other processes read and write the old records meanwhile. The new records are not synced one by one, because the
+/// file system is synced once before the new directory comes into force.
 package struct EraCopy {
-    /// A record file that was copied: the original's identity when it was read, and the name of the copy.
+    /// A copied record file: the identity of the original when it was read, and the name of the copy.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -24,7 +24,8 @@ package struct EraCopy {
     private var copied: [String: Copied] = [:]
 
     /// - Parameters:
-    ///   - before: the vault under its old keys, the source of the records. All keys that the password opens are open.
+    ///   - before: the vault under its old keys, from which records are read. All keys that the password opens are
+    ///     open.
     ///   - after: the vault under its new keys, all of which are open.
     package init(
         from before: OpenVault, _ oldPresence: PresenceGrant?, to after: OpenVault, _ newPresence: PresenceGrant?
@@ -43,7 +44,7 @@ package struct EraCopy {
 
     /// Copies each record file that is new or changed since the last call, and removes the copies of removed files.
     ///
-    /// Called at least once while other processes write, and finally under the lock of the whole vault.
+    /// Called one or more times while other processes write, and a last time under the lock of the whole vault.
     package mutating func copyChanges(
         _ call: CallContext, progress: ((_ done: Int, _ total: Int) -> Void)? = nil
     ) throws(TokenKeepError) {
@@ -132,7 +133,7 @@ package struct EraCopy {
             sealingKeys: state.sealed?.holders.flatMap(\.keyIDs) ?? [])
     }
 
-    /// The name of the item that a damaged record belongs to; nil if the name is damaged, too.
+    /// The name of the item whose record is damaged; nil if the name is damaged, too.
     private func itemName(_ name: [UInt8], _ bytes: [UInt8]) -> ItemName? {
         guard let file = try? RecordFile(bytes, name: name, keys: before.keys) else { return nil }
         return (try? file.openMetadata())?.details.name

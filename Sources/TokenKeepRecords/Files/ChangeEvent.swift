@@ -37,7 +37,7 @@ package enum ChangeEvent: Sendable {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    /// Parses the whole entries at the beginning of bytes of the log.
+    /// Parses entries of the log. An incomplete entry at the end of `bytes` is ignored.
     static func all(in bytes: [UInt8]) -> [ChangeEvent] {
         stride(from: 0, through: bytes.count - entryLength, by: entryLength).map {
             ChangeEvent(entry: bytes[$0..<$0 + entryLength])

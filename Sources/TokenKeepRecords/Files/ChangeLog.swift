@@ -16,7 +16,7 @@ package struct ChangeLog {
     private let directory: VaultDirectory
     private let opened: OwnedDescriptor
 
-    /// Opens the log of changes, or creates an empty log if there is none.
+    /// Opens the log of changes. If there is no log, creates an empty log.
     package init(_ directory: VaultDirectory) throws(TokenKeepError) {
         self.directory = directory
         do throws(Errno) {
@@ -61,7 +61,8 @@ package struct ChangeLog {
         do throws(Errno) {
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         } catch {
-            // If the disk is full, empty the log and reuse its space, because an item must still be removable.
+            // If the disk is full, empty the log and reuse its space, because otherwise not even an item could be
+            // removed.
             try SystemCall.empty(log)
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         }
@@ -69,7 +70,8 @@ package struct ChangeLog {
 
     /// Replaces a log that has become too long by a new log.
     ///
-    /// The new log's first entry identifies the old log, so that watchers read on there and miss no entry.
+    /// The first entry of the new log identifies the old log. A watcher that has read the old log to its end then
+    /// continues with the new log and misses no entry.
     private func replaceIfLong() throws(Errno) {
         guard try SystemCall.status(of: opened).size > ChangeLog.limit, SystemCall.lockWhileOpen(opened) else { return }
         let status = try SystemCall.status(of: opened)
@@ -83,8 +85,8 @@ package struct ChangeLog {
 
     /// Appends an entry to the log of changes, and notifies watchers.
     ///
-    /// A failure is ignored, because the logged change has already been made. Watchers wait for a change of the file's
-    /// times (IN_ATTRIB of inotify(7)), which this function makes, not for appended entries.
+    /// A failure is ignored, because the logged change has already been made. Watchers do not wait for appended entries
+    /// but for a change of the file's times (IN_ATTRIB of inotify(7)), so this function changes the times.
     package func announce(_ event: ChangeEvent) {
         // If this append fails, watchers still see the entry ``ChangeEvent/began(_:)``, or an emptied log.
         let log = (try? append(event)) ?? opened
@@ -105,9 +107,9 @@ package struct ChangeLog {
         }
     }
 
-    /// The records that the last entries of the log name, each once; empty if the log cannot be read.
+    /// The records that the last `count` entries of the log name, without repetition; empty if the log cannot be read.
     ///
-    /// For a reader who has another way to find what the log does not name.
+    /// For a reader that also finds changed records in another way, because older entries are not read.
     ///
     /// - Parameter count: the number of entries to read.
     static func latestRecords(_ count: Int, in directory: VaultDirectory) -> Set<[UInt8]> {

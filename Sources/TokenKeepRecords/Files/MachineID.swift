@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The id of a machine. Machines that share a home directory each apply only their own pending writes.
+/// The id of a machine. If several machines share a home directory, each machine applies only its own pending writes.
 package struct MachineID: Sendable, Equatable {
     /// The 16 bytes of `/etc/machine-id` (machine-id(5)); zeros if no such file can be read.
     package let bytes: [UInt8]

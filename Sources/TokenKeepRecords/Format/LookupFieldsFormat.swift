@@ -3,7 +3,7 @@ import TokenKeepKeys
 
 /// The encoding of the metadata that clients of the Secret Service give an item, as fields of a record's metadata.
 ///
-/// The tags are in the range of optional fields, which an older TokenKeep preserves unchanged.
+/// The tags are those of optional fields, which an older version of TokenKeep preserves unchanged.
 struct LookupFieldsFormat {
     private enum Tag {
         static let contentType: UInt16 = 0x8001

@@ -76,7 +76,8 @@ struct StateFields: Equatable {
 
     /// Encodes the fields. The caller must wipe the result.
     ///
-    /// The buffer has its full capacity from the start. Without reallocation, no copy of the bytes stays in memory.
+    /// The buffer gets its full capacity at once. It is therefore never reallocated, which would leave an unwiped copy
+    /// of the bytes in memory.
     func serialized() -> [UInt8] {
         let holders = (sealed?.holders ?? []).map(SealedCopiesFormat.serialized)
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }

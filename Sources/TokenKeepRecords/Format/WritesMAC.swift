@@ -2,7 +2,7 @@ import CSodium
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The MAC of a record's pending writes, which send the item's secret to modules (docs/format.md, "State").
+/// The MAC of a record's pending writes (docs/format.md, "State"). A pending write sends the item's secret to a module.
 ///
 /// The MAC's key is derived from the metadata key. A person with only the keyfile therefore cannot add a pending write
 /// to a record, or combine an old pending write with a later value.
@@ -15,7 +15,7 @@ enum WritesMAC {
         case right
         /// The metadata key is locked, so the writes cannot be checked.
         case unknown
-        /// The vault did not make the writes, and they are ignored.
+        /// The vault did not make the writes. Forged writes are ignored.
         case forged
     }
 

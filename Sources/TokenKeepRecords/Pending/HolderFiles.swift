@@ -15,7 +15,7 @@ package struct Holder: Equatable, Sendable {
     /// Makes an empty list: no value of the module is known.
     package init() {}
 
-    /// A copy with this value as the latest, because the module returned the value or confirmed its save.
+    /// A copy in which this value is the latest, because the module returned the value or confirmed its save.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
@@ -27,8 +27,8 @@ package struct Holder: Equatable, Sendable {
 ///
 /// The directory has one file for each item in a module of a machine. A value that is saved directly in a module is not
 /// in any record of the vault. From the fingerprint, the vault later recognises the value as saved by TokenKeep, even
-/// if the saving process was killed. The files are not synced: if a file is missing, the times of the values are
-/// compared instead. See docs/format.md, section 1.
+/// if the saving process was killed. The files need no sync, because the vault compares the times of the values if a
+/// file is missing. See docs/format.md, section 1.
 struct HolderFiles {
     static let folder = "holders"
     private static let sentMark: UInt8 = 1
@@ -48,7 +48,8 @@ struct HolderFiles {
         Hexadecimal.text(keys.id(of: name)) + "." + module + "@" + Hexadecimal.text(machine)
     }
 
-    /// Records the fingerprint of a value that is about to be sent to a module. Keeps at most the 16 latest.
+    /// Records the fingerprint of a value that is about to be sent to a module. Keeps at most the 16 latest
+    /// fingerprints.
     func append(sent fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
         var known = try holder(name, module: module)
         guard !known.sent.contains(fingerprint) else { return }
@@ -129,7 +130,7 @@ extension ItemTransaction {
     /// Called if the module does not have the item and cannot store an earlier sent value any more.
     package func forgetHolder(_ module: String) { noteHolder(Holder(), module) }
 
-    /// Replaces the recorded values of a module, for example because a recorded value could not be sent.
+    /// Replaces the recorded values of a module, for example after a recorded value could not be sent.
     package func noteHolder(_ holder: Holder, _ module: String) {
         try? HolderFiles(vault, of: records.machine).replace(with: holder, name, module: module)
     }
@@ -155,8 +156,8 @@ extension VaultJournal {
         if known.seen.last == fingerprint { return true }
         guard let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory) else { return false }
         defer { lock.release() }
-        // While a change is pending, the module's value may be newer than the change, so its fingerprint must not be
-        // recorded.
+        // While a change is pending, another program may have written a newer value into the module, so the fingerprint
+        // of the module's value must not be recorded.
         let hint = "\(PendingHints.folder)/\(Hexadecimal.text(vault.keys.fileName(of: name)))"
         guard let known = try? notes.holder(name, module: module),
             (try? VaultFiles.exists(hint, in: vault.era.descriptor)) == false,

@@ -30,7 +30,8 @@ extension VaultJournal {
         if let quiet = records.quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
-        // Close the log that the last call left open, because watchers are not notified of the removal of an open log.
+        // Close the log that the last call left open, because the kernel does not notify watchers of the removal of an
+        // open log.
         records.quiet.withLock { $0 = nil }
         guard let vault = try records.open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
         // Read the directory's times before its entries, because a write that becomes pending later changes the times.
@@ -38,9 +39,9 @@ extension VaultJournal {
         let snapshot = JournalSnapshot(
             generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // Remember that nothing is pending only if there is a log of changes: without a log, a later change would go
-        // unnoticed, and a reader does not make the log. Remember nothing if the vault's keys were replaced meanwhile,
-        // because the times are then those of another directory.
+        // Remember that nothing is pending only if there is a log of changes, because a later change would not be
+        // noticed without a log, and a reader makes no log. Remember nothing if the vault's keys were replaced
+        // meanwhile, because the times are then those of another directory.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }
@@ -49,7 +50,7 @@ extension VaultJournal {
     }
 }
 
-/// Records that nothing was pending in a vault.
+/// The observation that nothing was pending in a vault.
 ///
 /// Valid while the change time of the directory `pending` stays the same and the log of changes is the same file.
 struct QuietVault {

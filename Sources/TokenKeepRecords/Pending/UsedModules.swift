@@ -5,8 +5,8 @@ import TokenKeepKeys
 
 /// The directory `used`, with an empty file for each pair of a used module and the machine on which it was used.
 ///
-/// A module is used once TokenKeep has begun to write an item to the module or has loaded from it. A used module that
-/// is absent counts as unavailable, not as empty, because it may still have items.
+/// A module counts as used after TokenKeep has begun to write an item to the module or has loaded an item from it. A
+/// used module that is absent counts as unavailable, not as empty, because it may still have items.
 extension VaultJournal {
     static let usedFolder = "used"
 

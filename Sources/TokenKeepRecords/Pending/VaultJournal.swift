@@ -34,7 +34,7 @@ package struct VaultJournal: Sendable {
         return try ChangeLog.generation(in: vault.directory)
     }
 
-    /// Removes the hints that a crash left for records without pending changes.
+    /// Removes the hints that a crashed process left for records without pending changes.
     ///
     /// A hint is an empty file that marks a record as having pending changes, so that every reader reads that record.
     /// Removes nothing while another process holds the lock of any item.
@@ -45,7 +45,8 @@ package struct VaultJournal: Sendable {
         for name in try hints.all() {
             let reader = RecordReader(records: records, fileName: name)
             guard try hasNothingPending(reader, &vault), vault.era.number == era else { continue }
-            // A hint does not contain the item's ID, so the item's own lock cannot be acquired: lock the whole vault.
+            // A hint does not contain the item's ID, so this process cannot lock the item alone and locks the whole
+            // vault.
             guard let lock = try VaultLock(trying: .whole, of: vault.directory) else { return }
             defer { lock.release() }
             if try hasNothingPending(reader, &vault), vault.era.number == era { try hints.remove(name) }
@@ -54,8 +55,8 @@ package struct VaultJournal: Sendable {
 
     /// Whether a record has no pending changes, or is missing.
     ///
-    /// False if the record cannot be read. Also false if it has a forged pending write, so that its hint stays and
-    /// reports still name it.
+    /// False if the record cannot be read. Also false if the record has a forged pending write, so that its hint stays
+    /// and reports still name the record.
     private func hasNothingPending(_ reader: RecordReader, _ vault: inout OpenVault) throws(TokenKeepError) -> Bool {
         let isQuiet = { (_: RecordFile, state: StateFields) throws(FormatFault) in
             state.pending.isEmpty && state.writes != .forged

@@ -21,7 +21,7 @@ package struct SealedCopies: Equatable, Sendable {
 
     static let maximumFingerprints = 16
 
-    /// Adds a copy: a module is about to get the item's secret, encrypted under the key with this id.
+    /// Adds a copy, because a module is about to get the item's secret, encrypted under the key with the id `keyID`.
     mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
         guard let index = index(of: module, machine) else {
             return holders.append(

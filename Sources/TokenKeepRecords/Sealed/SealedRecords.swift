@@ -3,9 +3,9 @@ package import TokenKeepKeys
 
 /// The records of items that modules may hold sealed (encrypted by the vault).
 ///
-/// From these records the vault knows which keys it must keep, and an item's level and flags while its module is
-/// unavailable. A process changes such a record only while it holds the item's lock. A sealed copy is recorded durably
-/// before the module gets the sealed secret, and is removed from the record after the module no longer has the secret.
+/// These records show which keys the vault must keep, and the level and flags of an item whose module is unavailable. A
+/// process changes such a record only while it holds the item's lock. A sealed copy is recorded durably before the
+/// module gets the sealed secret, and is removed from the record after the module no longer has the secret.
 package struct SealedRecords {
     private let vault: OpenVault
 
@@ -22,7 +22,7 @@ package struct SealedRecords {
     /// The records that list sealed copies.
     package struct Found: Sendable {
         package fileprivate(set) var entries: [Entry] = []
-        /// The first error of reading the records; nil if every record was read.
+        /// The first error while the records were read; nil if every record was read.
         package fileprivate(set) var problem: TokenKeepError?
         fileprivate let hasSetAside: Bool
 
@@ -130,7 +130,7 @@ final class CopyChanges: Sendable {
         return copies
     }
 
-    /// Called after the transaction has written the record. Forgets the confirmations.
+    /// Called after the transaction has written the record. Discards the confirmations, which are now in the record.
     func recordWasWritten() { state.withLock { $0 = State(haveChanged: true) } }
 }
 

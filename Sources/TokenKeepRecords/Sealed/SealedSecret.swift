@@ -79,7 +79,7 @@ extension KeyRing {
             prefix.flags.contains(.requireEnforced)
             ? try enforcedKey(prefix.classKeyID, for: level) : try key(prefix.classKeyID, for: .level(level))
         guard prefix.flags.contains(.userPresence) else { return try open(classKey) }
-        // After an unlock with a recovery code there are no presence keys, because the code opens none.
+        // After an unlock with a recovery code, there are no presence keys, because the code does not open them.
         guard let presence, !presence.keys.isEmpty else { throw .presenceNeeded }
         for presenceKey in presence.keys {
             let joined = try FormatFault.needing { () throws(TokenKeepError) in

@@ -40,7 +40,8 @@ package struct VaultSealer: SecretSealer {
         SealedSecret.vaultID(of: secret).map(Hexadecimal.text)
     }
 
-    /// Whether the vault seals items of a level: if it has a password, or is bound to a device that the level needs.
+    /// Whether the vault seals items of a level: the vault has a password, or the level needs a device to which the
+    /// vault is bound.
     ///
     /// - Parameter level: nil for any level.
     package func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool {
@@ -53,7 +54,7 @@ package struct VaultSealer: SecretSealer {
 
     /// Whether modules may hold items that the vault sealed (encrypted); true if the vault cannot be read.
     ///
-    /// Only a vault with a password, with keys of a removed password or with a device can have sealed items.
+    /// Sealed items exist only if the vault has a password, has a retiring key or is bound to a device.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -91,7 +92,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Encrypts a secret for a module, after it recorded the sealed copy in the item's record.
+    /// Encrypts a secret for a module, and lists the sealed copy in the item's record before the result is returned.
     package func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -128,10 +129,10 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Records that the module has stored the secret last sealed for it, in place of all earlier secrets.
+    /// Records that the module has stored the secret that was last sealed for it, and no longer has an earlier secret.
     ///
-    /// In a record with a value or pending changes, the earlier fingerprints stay until the record's next write, and
-    /// are harmless.
+    /// In a record with a value or pending changes, the earlier fingerprints stay until the record is written again.
+    /// Until then, they do no harm.
     package func acknowledge(_ name: ItemName, in module: String) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
@@ -167,7 +168,7 @@ package struct VaultSealer: SecretSealer {
 
     /// Durably records that a module no longer holds the sealed item.
     ///
-    /// If a power failure restored the removed entry, the vault would keep old keys.
+    /// The change is durable, because the vault would keep old keys if a power failure restored the removed entry.
     package func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)

@@ -17,7 +17,8 @@ package final class ChangeMarks: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// A session's random bytes as a number. The number changes with the session's tokens and state.
+    /// A session's random bytes as a number. The number is different after every change of the session's tokens or
+    /// state.
     ///
     /// nil if the bytes cannot be read.
     package func value(of id: [UInt8]) -> UInt64? {

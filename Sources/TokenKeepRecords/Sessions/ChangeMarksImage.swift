@@ -9,7 +9,7 @@ struct ChangeMarksImage {
     /// The inode number of the file; nil if the file was missing.
     private var inode: UInt64?
 
-    /// The index of a session's 8 bytes in the file.
+    /// The index of a session's 8-byte number in the file.
     static func place(of id: [UInt8]) -> Int { id.prefix(2).reduce(0) { $0 << 8 | Int($1) } }
 
     /// Reads the file again.
@@ -29,7 +29,7 @@ struct ChangeMarksImage {
         return (true, present.indices.filter { present[$0] != before.bytes[$0] })
     }
 
-    /// The file's content, as one number for each session. Numbers beyond the end of the file are 0.
+    /// The file's content as 8-byte numbers. Numbers beyond the end of the file are 0.
     private static func read(_ file: OwnedDescriptor) -> [UInt64]? {
         var numbers = [UInt64](repeating: 0, count: size / 8)
         let isRead = numbers.withUnsafeMutableBytes { (try? SystemCall.read(file, into: $0)) != nil }

@@ -1,13 +1,16 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The exclusive right of one process to renew all sessions (signed-in accounts) of a vault before they expire.
+/// The exclusive right of one process to renew the tokens of all sessions (signed-in accounts) of a vault in advance.
 ///
 /// The right ends with the process at the latest.
 package enum KeeperLock {
     private static let file = "keeper"
 
-    /// - Throws: ``Status/busy`` if another process holds the right. The message contains the id of that process.
+    /// Acquires the right. Waits at most a second.
+    ///
+    /// - Throws: ``Status/busy`` if another process holds the right. The message contains the id of that process, if it
+    ///   is known.
     package static func acquire(_ records: Records, process: Int32) throws(TokenKeepError) -> SessionLock {
         let place = try ItemName(service: "org.tokenkeep.session.keeper", account: "")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))

@@ -5,8 +5,8 @@ package import TokenKeepKeys
 
 /// The file `sessions/outbox` of a namespace, which exists if tokens may still have to be revoked at the server.
 ///
-/// Without the file, a call need not list such tokens. Each namespace has a file of its own, because a call lists the
-/// tokens of its own namespace only.
+/// Without the file, a call need not list such tokens. Each namespace has a separate file, because a call lists only
+/// the tokens of its own namespace.
 package struct OutboxMark: Sendable {
     private static let prefix = "outbox"
     private let records: Records
@@ -75,7 +75,8 @@ package struct OutboxMark: Sendable {
         return try SessionLock.folder(of: records.openOrMakeForSessions(call).directory)
     }
 
-    /// A namespace may be longer than a file name.
+    /// The hash of a namespace, for the name of its file, because a namespace may contain characters that a file name
+    /// cannot contain, like `/`.
     private static func hash(of namespace: String) -> String {
         Hexadecimal.text(Array(namespace.utf8).withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })
     }

@@ -33,10 +33,10 @@ package struct SessionFiles: Sendable {
     ///
     /// A damaged file is first renamed to `NAME.corrupt-N`.
     ///
-    /// - Parameter isKeptAtOnce: whether the change survives a loss of power from then on. Else a loss of power may bring back
-    ///   the earlier file, whole.
-    /// - Parameter body: gets the present file, or nil if it is missing or damaged. Returns the new state, or nil to
-    ///   change nothing.
+    /// - Parameter isKeptAtOnce: whether the change survives a loss of power as soon as this call returns. If false, a
+    ///   loss of power may restore the complete earlier file.
+    /// - Parameter body: gets the present file, or nil if the file is missing or damaged. Returns the new state, or nil
+    ///   to change nothing.
     package func change(
         _ kind: SessionFile.Kind, of name: ItemName, _ call: CallContext, isKeptAtOnce: Bool = true,
         _ body: (SessionFile?) throws(TokenKeepError) -> [UInt8]?

@@ -37,13 +37,15 @@ package struct SessionFileName: Hashable, Sendable {
     }
 }
 
-/// The state files of all sessions, of which each look reads the changed ones alone.
+/// The state files of all sessions. Each update reads only the files that changed.
 ///
-/// Every change of a session replaces its file, and then changes its bytes in the file `slots`. If a known session's file
-/// was replaced for each place of changed bytes, the look reads these files alone. Else a session may be new: the look
-/// reads the new files that the log of changes names. If these do not account for every place, the look lists the
-/// directory, and reads the files whose inode numbers are new. A look before the second change finds nothing. See
-/// docs/format.md, "Sessions".
+/// Every change of a session first replaces the session's file, and then changes the session's 8 bytes in the file
+/// `slots`. An update before the second step does not find the change. An update takes these steps until a read file
+/// explains each of the changed bytes (docs/format.md, "Sessions"):
+///
+/// - Read the replaced files of the known sessions to which the changed bytes belong.
+/// - Read the files of new sessions that the log of changes names.
+/// - List the directory, and read the files whose inode numbers are new.
 package struct SessionFilesView {
     /// A session's file that was read.
     package struct Note {
@@ -72,15 +74,16 @@ package struct SessionFilesView {
         var inode: UInt64
         /// The time of the file's last change, in nanoseconds, when it was read.
         var changed: Int64 = 0
-        /// The number of the last update that listed the file.
+        /// The number of the last listing of the directory that contained the file.
         var look: UInt64
     }
 
-    /// The time after which the directory is listed again, in milliseconds.
+    /// The time, in milliseconds, after which an update lists the directory again.
     ///
     /// A session whose process died between the two steps of a change is found after this time at the latest.
     private static let longestPause: UInt32 = 60_000
-    /// The entries at the end of the log of changes that may name a new session's file. A sign-in appends about four.
+    /// The number of entries at the end of the log of changes in which the file of a new session is searched. A sign-in
+    /// appends about four entries.
     private static let latestEntries = 256
 
     private let records: Records
@@ -103,8 +106,8 @@ package struct SessionFilesView {
         var vault = try records.open()
         while true {
             let changes = try update(vault)
-            // If the vault's keys were just replaced, the old directory is being removed, and its files would seem to
-            // be gone.
+            // If the vault's keys were replaced meanwhile, the old directory is being removed, so its files may have
+            // been missed: update again with the new directory.
             let present = try records.open()
             guard let present, present.era.number != vault?.era.number else { return changes }
             forget()
@@ -112,7 +115,7 @@ package struct SessionFilesView {
         }
     }
 
-    /// Makes the next update read every file, because the caller could not use the last changes.
+    /// Makes the next update read every file. Called if the changes of the last update could not be used.
     package mutating func forget() {
         // No file has the inode number 0, so the next update reads every file.
         notes = notes.mapValues { Entry(inode: 0, look: $0.look) }
@@ -163,15 +166,16 @@ package struct SessionFilesView {
         return read
     }
 
-    /// Whether each place of changed bytes belongs to a session whose file was read.
+    /// Whether each changed number in the file `slots` belongs to a session whose file was read.
     private func account(for changed: [Int], _ read: Set<SessionFileName>) -> Bool {
         changed.allSatisfy { places[$0]?.contains(where: read.contains) == true }
     }
 
-    /// Reads the unknown files that have the name of a record that changed lately. Returns their names.
+    /// Reads the files of unknown sessions whose records are among the last entries of the log. Returns the files'
+    /// names.
     ///
-    /// A first sign-in saves the session's item before it changes the session's bytes, and the file of a session has the
-    /// name of the item's record.
+    /// The first sign-in of a session saves the session's item, which the log of changes notes, before it changes the
+    /// session's bytes in `slots`. The session's file has the same name as the item's record.
     private mutating func readNew(
         in vault: OpenVault, _ changes: inout Changes
     ) throws(TokenKeepError) -> Set<SessionFileName> {

@@ -20,7 +20,7 @@ package struct SessionLock: ~Copyable {
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Waits until the deadline for the lock; nil if another process or thread still holds the lock.
+    /// Waits for the lock until the deadline; nil if another process or thread then still holds the lock.
     ///
     /// - Throws: ``Status/cancelled`` if the call is cancelled; otherwise the errors of opening and locking the lock
     ///   file.

@@ -6,8 +6,8 @@ import TokenKeepKeys
 
 /// A descriptor that becomes readable after any process changes a session (a signed-in account) of the vault.
 ///
-/// Watches the vault's directory `sessions`, which contains the file `slots` that every change of a session changes.
-/// Goes on if the vault is removed and restored, or if another vault is moved to its path.
+/// Watches the vault's directory `sessions`: every change of a session changes the file `slots` there. Continues to
+/// watch if the vault is removed and restored, or if another vault is moved to its path.
 package final class SessionSignal: Sendable {
     private struct State {
         var path: WatchedPath
@@ -21,7 +21,9 @@ package final class SessionSignal: Sendable {
     private let recheck: RecheckTimer
     private let state: MutexGuarded<State>
 
-    /// - Throws: ``Status/io`` if the system allows no more watches.
+    /// Begins to watch. If there is no vault, makes a vault.
+    ///
+    /// - Throws: ``Status/io`` if the system allows no more watches, and the errors of opening or making the vault.
     package init(_ records: Records, _ call: CallContext) throws(TokenKeepError) {
         let directory = try records.openOrMake(call).directory
         _ = try SessionLock.folder(of: directory)

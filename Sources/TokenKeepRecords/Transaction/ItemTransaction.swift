@@ -25,7 +25,7 @@ package struct ItemTransaction: ~Copyable {
     /// The keys that compute versions and fingerprints.
     package var keys: JournalKeys { vault.keys.journal }
 
-    /// Locks an item and reads its record. If there is no vault, creates a vault.
+    /// Locks an item, and then reads its record. If there is no vault, makes a vault.
     fileprivate init(_ name: ItemName, _ records: Records, _ call: CallContext) throws(TokenKeepError) {
         let before = try records.openOrMake(call)
         let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
@@ -57,7 +57,7 @@ package struct ItemTransaction: ~Copyable {
     }
 
     deinit {
-        // Ignore a failure, because without this entry readers of the log only read the record more often.
+        // Ignore a failure: if this entry is missing, readers of the log only read the record more often.
         _ = try? log.append(.ended(fileName))
         lock.release()
     }
@@ -130,8 +130,8 @@ package struct ItemTransaction: ~Copyable {
         copyChanges.recordWasWritten()
     }
 
-    /// The sealed copies that the record currently lists, without fingerprints that a later confirmation made
-    /// superfluous.
+    /// The sealed copies to write into the record: those that it lists now, without fingerprints of secrets that a
+    /// module no longer has.
     private func copiesToWrite() throws(TokenKeepError) -> SealedCopies? {
         let copies = entry.problem == nil ? try sealedCopies() : try? SealedRecords(vault).copies(of: name)
         return copies.map { copyChanges.applied(to: $0, machineHash) }

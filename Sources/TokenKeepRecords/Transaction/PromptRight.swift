@@ -12,8 +12,9 @@ package struct PromptRight: Sendable {
 extension ItemTransaction {
     /// Acquires the right to prompt the user about the item; nil if another process or thread holds the right.
     ///
-    /// While the right is held, no process applies the item's pending changes. Otherwise the user's answer could apply
-    /// to a value that was saved after the prompt appeared. The right may be held longer than the item's lock.
+    /// While the right is held, no process applies the item's pending changes. Otherwise the user's answer, which is
+    /// about the value at the time of the prompt, could be applied to a value that was saved later. The right may be
+    /// held longer than the item's lock.
     package func beginAsking() throws(TokenKeepError) -> PromptRight? {
         try VaultLock(trying: .asking(id: keys.id(of: name)), of: vault.directory).map(PromptRight.init)
     }

@@ -16,12 +16,14 @@ struct ChangeLogReader {
     private let path: String
     /// The position up to which the log was read; nil while the log is missing or empty, so that changes may be missed.
     private var position: Position?
-    /// Records whose change has begun but not ended, according to the log. Each read reports them as possibly changed.
+    /// The file names of records whose change has begun but not ended, according to the log. Each read reports these
+    /// records as possibly changed.
     ///
     /// A process that was killed before it logged the end of a change leaves such a record.
     private var unfinished: [[UInt8]] = []
     private static let unfinishedLimit = 64
-    /// Whether the last read found a log that does not continue the previous log.
+    /// Whether the last read found another log that does not continue the previous log, for example of a restored
+    /// vault.
     private(set) var hasAnotherLog = false
 
     /// Starts at the end of the vault's log, so that only later entries are read.

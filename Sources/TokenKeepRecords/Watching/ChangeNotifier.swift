@@ -7,8 +7,8 @@ import TokenKeepKeys
 
 /// The process's only instance of inotify(7), shared by all watches of vaults.
 ///
-/// Any watch may read the kernel's events, and passes each event on to all watches, so that no watch misses an event
-/// that another watch has read.
+/// A watch that reads the kernel's events passes each event on to all watches, so that no watch misses an event that
+/// another watch has read.
 final class ChangeNotifier: Sendable {
     /// One watch of a vault, with the changes that have not been delivered to the program yet.
     private struct Observer {
@@ -39,7 +39,7 @@ final class ChangeNotifier: Sendable {
     ///
     /// A child of `fork()` makes its own notifier, so that it does not read its parent's events.
     private static let current = Atomic<UInt>(0)
-    /// The maximum number of reads in one call, enough for a full event queue of the usual length.
+    /// The maximum number of reads in one call. This number is enough for a full event queue of the usual length.
     ///
     /// If more events are queued, the descriptor stays readable, and the next call reads them.
     private static let readsAtOnce = 256

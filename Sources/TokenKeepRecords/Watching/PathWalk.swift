@@ -12,7 +12,7 @@ struct PathWalk: Equatable {
     private(set) var last: Int32?
     /// The directories in which a component may appear or be replaced.
     private(set) var extensions: Set<WatchedPath.Extension> = []
-    /// Whether a directory vanished during the walk.
+    /// Whether a directory was removed or replaced during the walk.
     private(set) var isDisturbed = false
 
     /// Walks along an absolute path. After an error, this value contains the components found so far.

@@ -2,9 +2,9 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A timer that fires at growing intervals after another vault took a watched path.
+/// A timer that fires at growing intervals after another vault appeared at a watched path.
 ///
-/// The vault's files may still be arriving there, and only the log of changes reports that it was written.
+/// The files of that vault may still be being copied, and a watch reports only changes of the log of changes.
 final class RecheckTimer: Sendable {
     /// The shortest and the longest interval, in milliseconds. Each interval is twice as long as the previous one.
     private static let (shortest, longest): (UInt32, UInt32) = (250, 32_000)

@@ -10,11 +10,11 @@ public struct ChangeNotice: Sendable {
     public var hasChanged = false
     /// Whether a process that uses TokenKeep signalled a change, or the vault was moved.
     ///
-    /// False if only a module reported a change.
+    /// False if a module alone reported the change.
     public var isSignalled = false
     /// Whether reports of changes were lost, so that any item may have changed.
     public var hasLost = false
-    /// Whether the vault's path now leads to another directory or log, whose files may still be arriving.
+    /// Whether the vault's path now leads to another directory or log, into which files may still be being copied.
     var isReplaced = false
     /// Whether the path cannot currently be watched.
     var isUnwatched = false
@@ -100,8 +100,8 @@ public final class VaultWatch: Sendable {
 
     /// Tells the watch that the program found changes that the vault's log does not contain.
     ///
-    /// If another vault took the path, its files may still be arriving, so the descriptor becomes readable again at
-    /// growing intervals.
+    /// If another vault appeared at the path, its files may still be being copied, so the descriptor becomes readable
+    /// again at growing intervals.
     public func noteUnloggedChanges() { recheck.beginAgain() }
 
     /// Reports a change that another source noticed, for example a module.

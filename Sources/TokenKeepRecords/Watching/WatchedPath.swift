@@ -4,9 +4,10 @@ import SystemPackage
 
 /// A watched path: its file or directory, and each directory and symbolic link on the way to it.
 ///
-/// A watch reports if one of them is made, moved, removed or replaced. The kernel does not report the removal of a
-/// directory to the directory's own watch while a process has it open, as watching programs have the vault. While a
-/// component is missing, the parent of the last existing directory is therefore watched for removals.
+/// A watch reports if one of these components is made, moved, removed or replaced. The kernel does not report the
+/// removal of a directory to the directory's own watch while a process has the directory open, and watching programs
+/// have the vault's directory open. While a component is missing, the parent of the last existing directory is
+/// therefore watched for removals.
 struct WatchedPath {
     /// The kind of the file at the end of the path.
     enum Kind {
@@ -24,8 +25,8 @@ struct WatchedPath {
         let events: Int32
     }
 
-    /// The maximum number of walks while other processes change the path. After that, the kernel's events of the
-    /// changes cause another walk.
+    /// The maximum number of walks in one call while other processes change the path. Later changes cause new events,
+    /// and thereby another walk.
     private static let attempts = 16
 
     private let notifier: Int32
@@ -81,7 +82,7 @@ struct WatchedPath {
 
     /// Removes the kernel's watches and extensions that no path of this notifier needs any more.
     ///
-    /// New files in a home directory then do not wake a watch that began before the vault existed.
+    /// Otherwise new files in the home directory would wake a watch that began before the vault existed.
     mutating func tidy(beside others: [WatchedPath]) {
         let paths = others + [self]
         for watch in made where !paths.contains(where: { $0.watches.contains(watch) }) {
