@@ -8,8 +8,8 @@ package final class OpenObjects: Sendable {
 
     private struct Entries {
         var all: [Entry] = []
-        /// The number of entries at which the entries of released objects are removed. Each removal sets it to twice
-        /// the number of remaining entries, so that removals cost little for each added object.
+        /// The number of entries at which the entries of released objects are removed. Each removal sets this number to
+        /// twice the number of remaining entries, so that removals cost little for each added object.
         var most = OpenObjects.fewest
     }
 

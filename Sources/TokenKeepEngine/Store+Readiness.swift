@@ -3,7 +3,7 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Store {
-    /// The time limit of a check in milliseconds, which begins after an unlock with the configuration's password.
+    /// The time limit of a check, in milliseconds. The time begins after the unlock with the configuration's password.
     private static let readinessLimit: UInt32 = 2_000
 
     /// Checks, without a prompt, whether items can be loaded, or saved, at present. Changes no item.
@@ -28,8 +28,8 @@ extension Store {
             do throws(TokenKeepError) {
                 if try isReady(module, forSaving: forSaving, call) { return }
             } catch {
-                // The vault keeps a save that a module misses, so the next module is checked. A load might lack the
-                // module's items.
+                // The vault can keep a save that a module misses, so check the next module. A load fails here, because
+                // the item may be in this module.
                 guard forSaving, Decisions.isOutage(error.status) else { throw error.inModule(module.name) }
                 missed = missed ?? error.inModule(module.name)
             }

@@ -14,10 +14,11 @@ public struct UnlockOutcome: Sendable {
     public internal(set) var deviceProblem: String?
     /// The numbers of NV indices that the previous TPM still has although the vault no longer uses them.
     package internal(set) var remainingIndices: [UInt32] = []
-    /// The error of re-encrypting items in other modules under the present keys; nil if there was none. The vault is
-    /// unlocked in any case.
+    /// The error that stopped the re-encryption of items in other modules under the present keys; nil if there was
+    /// none. The vault is unlocked in any case.
     public internal(set) var problem: TokenKeepError?
-    /// The number of records, and of sealed items in other modules, that no key decrypts. They are kept.
+    /// The number of records, and of sealed items in other modules, that no key decrypts. These records and items are
+    /// kept.
     public internal(set) var unreadable = 0
 }
 
@@ -99,7 +100,7 @@ extension Store {
             guard let found = try records.opener.vaultID() else { throw PasswordSlots.noPassword }
             vaultID = found
         } catch {
-            // The agent may hold keys of other vaults, which it must lock too.
+            // The agent may hold keys of other vaults, which must be locked, too.
             if locking == .screen { keys.agent.lock() }
             throw error
         }
@@ -110,7 +111,7 @@ extension Store {
             keys.dropLockMark(of: vaultID)
             throw PasswordSlots.noPassword
         }
-        // This is the last step, because the file system of another vault may hang.
+        // This is the last step, because an access to the file system of another vault may hang.
         keys.removal.dropKeysOfLostVaults()
         return reason
     }
@@ -146,7 +147,8 @@ extension Store {
     /// The caller must hold no lock, because other processes would wait for the user.
     ///
     /// - Returns: whether the user was asked.
-    /// - Throws: ``Status/cancelled``, ``Status/denied`` or another failure, if the vault or the module stays locked.
+    /// - Throws: ``Status/cancelled`` if the user dismissed the prompt, ``Status/denied`` if the password is wrong, or
+    ///   another failure because of which the vault or the module stays locked.
     package func askToOpen(
         _ name: ItemName, after error: TokenKeepError, until deadline: Deadline
     ) throws(TokenKeepError) -> Bool {

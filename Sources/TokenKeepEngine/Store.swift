@@ -17,7 +17,7 @@ public final class Store: Sendable {
     package let records: Records
     /// The shared bytes by which a session notices that another process has changed its tokens or its state.
     package let changeMarks: ChangeMarks
-    /// The sessions that are open on the store and can send requests to a server.
+    /// The open sessions of the store, which can send requests to a server.
     package let openSessions = OpenObjects()
     /// The cancellation of the calls in flight.
     ///
@@ -78,7 +78,7 @@ public final class Store: Sendable {
         ended.cancel()
     }
 
-    /// The present cancellation: ``cancel()`` cancels it, and with it every call that was begun with it.
+    /// The present cancellation. ``cancel()`` cancels this object, and thereby every call that began with it.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
     /// The password and the recovery code of the vault.
@@ -98,7 +98,7 @@ public final class Store: Sendable {
 
     /// Copies a secret into the process's guarded memory, for a save.
     ///
-    /// Secrets share guard pages, which is faster than new guard pages for each secret.
+    /// Several secrets share guard pages, because new guard pages for each secret would take longer.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
@@ -139,8 +139,8 @@ public final class Store: Sendable {
     /// Clears an item from every module. Clearing an item that does not exist is not an error.
     ///
     /// - Returns: whether the item existed.
-    /// - Throws: the failure of a module, such as ``Status/unavailable`` or ``Status/locked``, if the removal cannot be
-    ///   noted as pending for the module.
+    /// - Throws: the failure of a module, such as ``Status/unavailable`` or ``Status/locked``, if the removal cannot
+    ///   become pending for the module.
     @discardableResult
     public func clear(
         service: String, account: String, until deadline: Deadline? = nil
@@ -202,7 +202,7 @@ public final class Store: Sendable {
         }
     }
 
-    /// Lists the items of a service, without their secrets; nil lists those of all services.
+    /// Lists the items of a service, or of all services if `service` is nil, without their secrets.
     ///
     /// - Throws: the worst failure if no module answered. If some modules failed, the listing's `problem` is the worst
     ///   failure.
@@ -228,7 +228,8 @@ public final class Store: Sendable {
 
     /// Reports the state of the store and its modules.
     ///
-    /// - Throws: ``Status/forked`` or ``Status/cancelled``. Failures of modules are in the report.
+    /// - Throws: ``Status/forked`` after `fork()`, ``Status/cancelled`` if the call was cancelled. Failures of modules
+    ///   are in the report.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
         let modules = dispatcher.operations.places.modules

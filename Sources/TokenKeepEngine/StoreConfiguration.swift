@@ -47,8 +47,8 @@ public struct StoreConfiguration: Sendable {
     package var stackDirectories = StackDirectories.standard
     /// The path of a stack file to use instead of ``stack``, with the same checks; nil to use ``stack``.
     package var stackFile: String?
-    /// Receives an event for each module's answer. If this is nil, `TOKENKEEP_DEBUG=1` in the environment turns on a
-    /// trace.
+    /// Receives an event for each module's answer. If this is nil and the environment has `TOKENKEEP_DEBUG=1`, the
+    /// events are written to standard error.
     package var trace: StackTraceHandler?
 
     /// Creates a configuration. By default: the default stack, the empty namespace, five seconds, no prompts.

@@ -3,7 +3,8 @@ import TokenKeepRecords
 
 /// The calls of a store that never prompt.
 ///
-/// For watches, and for callers that hold a lock, because other processes would wait for the lock during a prompt.
+/// These calls are for watches, and for callers that hold a lock, because other processes would wait for the lock
+/// during a prompt.
 package struct StoreWithoutPrompts: Sendable {
     let store: Store
 
@@ -40,7 +41,7 @@ package struct StoreWithoutPrompts: Sendable {
 
     /// Applies pending changes to modules, without prompts. For watches.
     ///
-    /// Otherwise a pending change would hide a later change by another program from the watch.
+    /// Without this drain, a pending change would hide a later change by another program from the watch.
     ///
     /// - Returns: false if a module was asked to apply a change that is still pending afterwards.
     func drain(until deadline: Deadline) throws(TokenKeepError) -> Bool {
@@ -49,8 +50,8 @@ package struct StoreWithoutPrompts: Sendable {
 
     /// Loads an item without prompts and without draining pending changes. For watches.
     ///
-    /// Each attempt to drain announces a change. If a module kept refusing the pending change, the watch would load the
-    /// item endlessly.
+    /// Each attempt to drain announces a change. With a module that always refuses the pending change, a watch that
+    /// drains would load the item endlessly.
     func loadUndrained(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         try store.reconciler.load(name, store.begin(.load, until: deadline).withoutPrompts, drains: false)
     }

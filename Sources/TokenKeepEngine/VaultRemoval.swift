@@ -31,8 +31,8 @@ package struct VaultRemoval: Sendable {
     /// - Parameter check: called under the vault's lock before anything is changed. Not called if ``hasBegun()`` is
     ///   true.
     /// - Returns: the parts of the vault that could not be deleted.
-    /// - Throws: ``Status/notFound`` if there is no vault; ``Status/busy`` if another process uses it past the
-    ///   deadline.
+    /// - Throws: ``Status/notFound`` if there is no vault; ``Status/busy`` if another process still uses the vault at
+    ///   the deadline.
     package func run(check: () throws(TokenKeepError) -> Void) throws(TokenKeepError) -> VaultDeletion.Remains {
         let call = try store.begin(.any).withoutPrompts
         guard let deletion = try VaultDeletion.begin(records.opener, call, check: check) else {
@@ -45,7 +45,7 @@ package struct VaultRemoval: Sendable {
     /// The indices that the TPM still has for the user although no vault on this machine uses them.
     package func orphans() throws(TokenKeepError) -> [Devices.UserIndex] {
         _ = try store.begin(.any)
-        // Throws if the vault is unreadable, because it may use every index with its id.
+        // Throw if the vault is unreadable, because any index with the vault's id may still be in use then.
         let vault = try records.open()
         do throws(DeviceFault) {
             return try devices.orphanedIndices(except: vault, records.opener.residentKeys)
@@ -54,7 +54,7 @@ package struct VaultRemoval: Sendable {
         }
     }
 
-    /// Destroys indices that ``orphans()`` returned.
+    /// Destroys the given indices, which ``orphans()`` returned.
     package func free(_ indices: [Devices.UserIndex]) throws(TokenKeepError) {
         do throws(DeviceFault) {
             try devices.destroy(indices)

@@ -10,7 +10,7 @@ package struct VaultUnlocking: Sendable {
     /// Returns the vault's password without asking the user; nil if the configuration gives no password.
     let password: PasswordProvider?
 
-    /// Opens a vault that has no password any more, if other modules may still hold items under that password's keys.
+    /// Opens a vault whose password was removed, if other modules may still hold items under keys of that password.
     ///
     /// - Returns: nil if the vault has a password, or if no such keys are left.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
@@ -22,9 +22,9 @@ package struct VaultUnlocking: Sendable {
         return try UnlockedVault(withoutPassword: vault)
     }
 
-    /// Throws if the vault certainly has no password. Called before the user is asked for it.
+    /// Throws if the vault certainly has no password. Called before the user is asked for a password.
     ///
-    /// - Throws: ``Status/unsupported``.
+    /// - Throws: ``Status/unsupported`` if the vault has neither a password nor keys of a removed password.
     package func checkHasPassword() throws(TokenKeepError) {
         guard let header = (try? records.openToUnlock())??.keys.header else { return }
         guard header.hasPassword || header.hasRetiringKeys else { throw PasswordSlots.noPassword }
@@ -32,7 +32,7 @@ package struct VaultUnlocking: Sendable {
 
     /// Unlocks the vault with its password.
     ///
-    /// - Parameter limit: the seconds after which the keys expire if no session confirms the login; nil for no limit.
+    /// - Parameter limit: the lifetime of the keys, in seconds, if no session confirms the login; nil for no limit.
     func unlock(
         _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil, isAcceptingOlder: Bool = false
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -43,7 +43,7 @@ package struct VaultUnlocking: Sendable {
         }
         // Watchers are notified, because they can now see items that were hidden while the vault was locked.
         records.announceChange()
-        // This is the last step, because the file system of another vault may hang.
+        // This is the last step, because an access to the file system of another vault may hang.
         records.opener.residentKeys.removal.dropKeysOfLostVaults()
         return unlocked
     }
@@ -51,7 +51,8 @@ package struct VaultUnlocking: Sendable {
     /// The maximum number of wrong passwords before the prompts end.
     private static let attempts: UInt32 = 3
 
-    /// Runs `body`. If the vault is locked, asks for its password, unlocks it and runs `body` once more.
+    /// Runs `body`. If `body` fails because the vault is locked, obtains the password, unlocks the vault and runs
+    /// `body` once more.
     func retrying<Result>(
         _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {

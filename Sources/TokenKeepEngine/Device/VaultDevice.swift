@@ -34,8 +34,8 @@ package struct VaultDevice: Sendable {
     /// device.
     package func lacksIndex() throws(TokenKeepError) -> Bool { try records.open()?.keys.header.lacksIndex == true }
 
-    /// Whether the recovery code also opens the levels of the device; nil if there is no recovery code. Queries no
-    /// device.
+    /// Whether the recovery code also opens the levels that need the device; nil if there is no recovery code. Queries
+    /// no device.
     package func isRecoverable() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
 
     /// Binds the vault to a device of this machine, so that items of the this-device-only levels can be saved.

@@ -29,9 +29,9 @@ extension Dispatcher {
 
     /// Whether a failed save may try the next module of the stack.
     ///
-    /// A save with a precondition never continues, because only one module checks the precondition. After an outage, a
-    /// save continues unless the line's action is `bad`, because a load would later find the failed module's older
-    /// value.
+    /// A save with a precondition never continues, because only one module checks the precondition. After an outage of
+    /// a module, a save with the action `bad` does not continue, because a later load would find the older value of
+    /// this module.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {
@@ -40,9 +40,10 @@ extension Dispatcher {
         }
     }
 
-    /// Loads the existing item, completes the save request with the item's level, and checks the precondition.
+    /// Completes a save request with the level of the existing item, and checks the precondition against this item.
     ///
-    /// - Throws: the failure of a module that a load asks before the one with the item, if the save has a precondition.
+    /// - Throws: the error of the precondition. If the save has a precondition, also the failure of a module that a
+    ///   load asks before it finds the item. ``Status/locked`` if the request has no level and the item is locked.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
@@ -64,7 +65,8 @@ extension Dispatcher {
         try request.check(present: found.details)
         guard let details = found.details, let first = places.first?.module.name else { return request }
         request.inherited = details
-        // If a load has asked the first module, the save there checks the condition once more.
+        // The precondition was checked against another module's item. The save in the first module checks only that
+        // this module still has no item, if it had none.
         if details.module != first { request.precondition = found.absent.contains(first) ? .absent : .none }
         return request
     }

@@ -15,7 +15,7 @@ struct Dispatcher: Sendable {
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
 
-    /// Loads the item from the first module that has it. If no module has it, throws the worst failure.
+    /// Loads the item from the first module that has the item. If no module has the item, throws the worst failure.
     ///
     /// - Parameter emptied: the names of modules to treat as empty, because the removal of the item's service is
     ///   pending for them.
@@ -41,8 +41,8 @@ struct Dispatcher: Sendable {
     ///
     /// - Parameters:
     ///   - version: the version that the item must have; nil clears any version.
-    ///   - passesOutages: whether the lines' actions apply to an outage of a deferrable module. If false, the clear
-    ///     throws the outage's error.
+    ///   - passesOutages: whether an outage of a deferrable module is handled by the action of the module's line. If
+    ///     false, the clear throws the error of the outage.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -59,9 +59,11 @@ struct Dispatcher: Sendable {
         var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
-                // The module whose item a load would return compares the version again, in one step with the removal.
+                // The module whose item a load would return compares the version again, in the same step as the
+                // removal.
                 let version = place.module.name == holder ? version : nil
-                // Once one module has lost the item, the others must lose it, too, so a cancellation is ignored.
+                // After one module has removed the item, the other modules must remove it, too, so a cancellation is
+                // ignored from then on.
                 let call = wasThere ? call.withoutCancellation : call
                 wasThere = try place.module.clear(name, ifVersion: version, call) || wasThere
                 return Answered(value: ())
@@ -134,7 +136,7 @@ struct Dispatcher: Sendable {
 }
 
 extension Module {
-    /// Loads the item; nil if the module does not have it.
+    /// Loads the item; nil if the module does not have the item.
     func loadIfThere(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call) }
     }

@@ -25,7 +25,7 @@ struct OperationSteps: Sendable {
     /// The stack itself, then its substacks in the order in which an operation enters them.
     private(set) var scopes: [Scope] = []
 
-    /// The operation's first step whose line is not skipped.
+    /// The first step whose line is not skipped; nil if there is none.
     var first: Step? { steps.first { $0.place != nil } }
     /// Whether the operation may ask a module.
     var asksModules: Bool { steps.contains { $0.place != nil } }
@@ -73,9 +73,9 @@ struct OperationSteps: Sendable {
         }
     }
 
-    /// Checks that a save ends at the first module that saves the item.
+    /// Checks that a save ends after the first module has saved the item.
     ///
-    /// An item cannot be saved in several modules, because only one of them could have a pending write for it.
+    /// An item cannot be saved in several modules, because a save can become pending for only one module.
     ///
     /// - Throws: ``Status/invalid`` if the save would continue after the first module that saves.
     func checkEndsWhereItSaves() throws(TokenKeepError) {

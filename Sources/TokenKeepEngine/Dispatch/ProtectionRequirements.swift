@@ -6,7 +6,7 @@ struct ProtectionRequirements {
     /// Encrypts (seals) items for modules that support sealing; nil if there is no vault.
     let sealer: (any SecretSealer)?
 
-    /// Whether a module meets an item's protection requirement (see ``Protection/isEnough(for:_:beside:)``).
+    /// Whether a module may store an item with this level and these flags (see ``Protection/isEnough(for:_:beside:)``).
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
         // The device's key protects an item in any module, but only if the item is sealed.
@@ -17,7 +17,7 @@ struct ProtectionRequirements {
 
     /// Throws if a module does not meet the protection requirement of an item to be saved.
     ///
-    /// - Throws: ``Status/policy``.
+    /// - Throws: ``Status/policy`` if neither the module nor sealing meets the requirement.
     func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
         let level = request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock
         guard level.needsDevice || !request.flags.isDisjoint(with: .requirements),
@@ -35,7 +35,8 @@ struct ProtectionRequirements {
     /// Whether the stack has a `save` line for the vault.
     var hasVault: Bool { vaultPlace != nil }
 
-    /// The weakest protection that an item of this level has in the modules that may save it.
+    /// The protection that an item of this level has in the stack: for each threat, the weakest protection by a module
+    /// that may save the item.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
         let given = modules.map { protection(by: $0, level, flags) }

@@ -3,7 +3,7 @@ package import TokenKeepCore
 
 /// A trace event: one module's answer, and its effect on the operation. Contains no secret.
 package struct StackTraceEvent: Sendable, CustomStringConvertible {
-    /// The operation that the module was asked to do, which may differ from the caller's operation.
+    /// The operation that the module was asked for. It may differ from the operation that the caller requested.
     package let operation: StackLine.Operation
     /// The item's name in the store's call; for a list, the service.
     package let subject: String
@@ -11,8 +11,8 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     package let module: String
     /// The status of the module's answer.
     package let status: Status
-    /// The action that the stack's line assigns to this status; nil if the module was asked for another reason than a
-    /// line.
+    /// The action that the stack's line assigns to this status; nil if no stack line is the reason for asking the
+    /// module.
     package let action: StackAction?
     /// Whether a save ends here although the line's action would continue with the next module.
     package var isHeldBack = false
@@ -26,7 +26,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
         "\(operation.rawValue) \(subject): \(module): \(status.name), \(action.map { "\($0): " } ?? "")\(explanation)"
     }
 
-    /// Makes an event for a module that was asked for another reason than a stack line.
+    /// Makes an event for a module that was asked, although no stack line is the reason.
     static func aside(
         _ operation: StackLine.Operation, _ name: ItemName, _ module: any Module, _ status: Status, _ reason: String
     ) -> StackTraceEvent {
@@ -56,7 +56,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
 package typealias StackTraceHandler = @Sendable (StackTraceEvent) -> Void
 
 extension Optional<StackTraceHandler> {
-    /// Calls `body`, which asks a module for another reason than a stack line, and traces the answer.
+    /// Calls `body`, which asks a module for the given reason and not because of a stack line, and traces the answer.
     func asking<Answer>(
         _ module: any Module, to operation: StackLine.Operation, _ name: ItemName, because reason: String,
         _ body: () throws(TokenKeepError) -> Answer

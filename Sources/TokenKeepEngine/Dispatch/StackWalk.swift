@@ -11,7 +11,8 @@ struct StackWalk<Answer> {
 
     /// The error that a load of an item throws: the worst failure.
     ///
-    /// ``Status/notFound`` names the first module that answered, or none if every module was absent or not asked.
+    /// If the error is ``Status/notFound``, it names the first module that answered, or no module if every module was
+    /// absent or not asked.
     func failure(of name: ItemName) -> TokenKeepError {
         if let failure, failure.status != .notFound { return failure }
         return failures.first { !$0.isAbsence } ?? TokenKeepError(.notFound, "no item \(name)")
@@ -29,13 +30,14 @@ struct StackWalk<Answer> {
 
 /// The order of failures by severity. If several modules fail, the operation throws the worst failure.
 enum FailurePrecedence {
-    /// The statuses of failures, the worst first. NOT_FOUND is the last, because callers take it as "there is no
-    /// token".
+    /// The statuses of failures, the worst first. NOT_FOUND is the last, because callers conclude from NOT_FOUND that
+    /// there is no token.
     private static let order: [Status] = [
         .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
     ]
 
-    /// The rank of a status: 0 for the worst status in the list, -1 for a status that is not listed, which is worse.
+    /// The rank of a status. A lower rank is worse: 0 is the first status of the list, -1 any status that is not in the
+    /// list.
     static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
 }
 
@@ -51,7 +53,8 @@ extension Dispatcher {
     ///
     /// - Parameters:
     ///   - subject: the name of the item or service, for trace events.
-    ///   - passes: returns whether the next module may be asked after a failure whose action does not end the walk.
+    ///   - passes: returns whether the next module may be asked after a failure. Called only if the failure's action
+    ///     does not end the walk.
     ///   - ask: asks one module.
     /// - Returns: the answers and failures that can become the operation's result.
     func walk<Answer>(

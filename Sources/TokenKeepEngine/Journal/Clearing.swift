@@ -48,12 +48,12 @@ private struct Clearing {
     private var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// The change that a clear makes to the record, and the result of the clear once that change is durable.
+    /// The change that a clear makes to the record, and the result that the clear returns after this change.
     private struct Step {
         var change: JournalChange
         var wasThere: Bool
         var hasPending = false
-        /// The error that the clear throws once its pending removals are recorded; nil if it succeeds.
+        /// The error that the clear throws after its pending removals are recorded; nil if the clear succeeds.
         var problem: TokenKeepError?
     }
 
@@ -78,7 +78,7 @@ private struct Clearing {
         return step.wasThere
     }
 
-    /// Drains the item's removals. If one stays pending and prompts are allowed, drains again with prompts.
+    /// Drains the item's removals. If a removal stays pending and prompts are allowed, drains again with prompts.
     private func drain(_ name: ItemName, _ call: CallContext) {
         let drained = try? reconciler.draining(name, call.withoutPrompts)
         guard drained?.left.isEmpty != true, call.promptsAllowed else { return }
@@ -99,7 +99,7 @@ private struct Clearing {
         }
     }
 
-    /// Clears the item from the modules that answer, after the journal failed, because a sign-out removes as much as it
+    /// Clears the item from the modules that answer, after the journal failed. A sign-out must remove as much as it
     /// can.
     ///
     /// - Throws: an error if the item may be left in a module or in a record.
@@ -107,7 +107,7 @@ private struct Clearing {
         _ name: ItemName, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
-        // A record with pending changes would still answer a load with the item.
+        // If a record has pending changes, it may be the item's record, and a load would still return the item from it.
         guard (try? records.journal.mayHavePending()) == false else { throw problem }
         return wasThere
     }
@@ -131,7 +131,8 @@ private struct Clearing {
             return present
         }
         let known = record?.pendingBeforeChange(item.keys) ?? []
-        // `look(at:)` comes before `holders(after:)`, because a module that answers it is marked as used.
+        // `look(at:)` comes before `holders(after:)`, because a module that answers `look(at:)` is marked as used, and
+        // then counts as a holder.
         let looks = pending.look(at: reconciler.clearable(after: known), item, call, after: present)
         let holders = reconciler.holders(after: known)
         let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
@@ -180,15 +181,15 @@ private struct Clearing {
     }
 }
 
-/// The progress of clearing one item, which is removed from one module after another.
+/// The progress of the clear of one item, which removes the item from one module after another.
 private struct ClearVisit {
-    /// Whether the record may get pending removals. False if it has a value, which would be lost.
+    /// Whether pending removals may be written into the record. False if the record has a value, which would be lost.
     let mayRecord: Bool
     private(set) var wasThere = false
     /// The names of the modules that missed the removal.
     private(set) var missed: Set<String> = []
-    /// The caller's cancellation, received after a module may have lost the item; nil if there is none. The clear
-    /// throws it once the removals are pending.
+    /// The error of a cancellation by the caller after a module may have removed the item; nil if there is none. The
+    /// clear throws this error after the removals have become pending.
     private(set) var cut: TokenKeepError?
 
     mutating func clear(

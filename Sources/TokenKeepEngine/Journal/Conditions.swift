@@ -1,8 +1,8 @@
 import TokenKeepCore
 import TokenKeepRecords
 
-// A condition of a save or clear (only if absent, only over a version) is compared with the item that a load returns,
-// in every state of the item.
+// The condition of a save or clear ("only if absent", "only if the version is V") is always compared with the item that
+// a load would return.
 
 extension Dispatcher {
     /// The item with which a condition is compared, and the modules that do not have the item.
@@ -52,7 +52,7 @@ extension Dispatcher {
 
     /// The memory-only item, which a load returns before any item of the stack; nil if there is none.
     ///
-    /// Checked again at the end, because another thread may save a memory-only item while the modules answer.
+    /// Checked after the modules have answered, because another thread may save a memory-only item meanwhile.
     func memoryOnlyItem(_ name: ItemName) -> Found? {
         memory.item(name).map { Found(details: $0.details, secret: $0.secret) }
     }
@@ -61,7 +61,8 @@ extension Dispatcher {
 extension Reconciler {
     /// Drains an item's pending changes before a save or clear that has a condition.
     ///
-    /// Another program may have changed the module's item, so the record alone cannot decide about the condition.
+    /// Another program may have changed the item in a module, so the condition cannot be compared with the record
+    /// alone.
     ///
     /// - Throws: the failure of a module that could not be asked; the item is then unchanged.
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
@@ -85,7 +86,8 @@ extension Reconciler {
 
     /// Finds the item with which the condition of a save or clear is compared, which is the item that a load returns.
     ///
-    /// Call this after ``drainBeforeCondition(_:_:)``. If a change has become pending again, the record is the answer.
+    /// Call this after ``drainBeforeCondition(_:_:)``. If another change has become pending since then, the result is
+    /// the record's item.
     ///
     /// - Throws: the failure of a module that a load asks before it finds the item.
     func present(

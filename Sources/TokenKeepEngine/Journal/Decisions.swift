@@ -7,7 +7,7 @@ enum ItemState: CaseIterable {
     case none
     /// The record has a value, and no change is pending for a module of this stack on this machine.
     case home
-    /// The record has the newest value. A module of this stack must still receive this value, or lose an older one.
+    /// The record has the newest value. A module of this stack must still save this value, or remove an older value.
     case pending
     /// The item was cleared, and a module of this stack must still remove it.
     case removing
@@ -36,7 +36,7 @@ enum Decisions {
         case fail
     }
 
-    /// Decides how a load is answered.
+    /// Decides whether a load is answered from the record or from the modules.
     ///
     /// - Parameter isDrainable: whether the load may drain, and a module with a pending change can be asked.
     static func loaded(_ state: ItemState, isDrainable: Bool) -> Load {
@@ -65,7 +65,7 @@ enum Decisions {
         case send
         /// Write the record.
         case record
-        /// Write the record, but if the first module is locked, decide by ``missed(_:)``.
+        /// Write the record. If the first module is locked, the decision of ``missed(_:)`` applies instead.
         case recordUnlessLocked
         case fail
     }
@@ -77,8 +77,8 @@ enum Decisions {
         switch state {
         case .unreadable: isConditional ? .fail : .record
         case .home, .pending: .record
-        // The vault has no value of this item yet, and a value for a locked module must not be readable with the
-        // keyfile alone.
+        // The vault has no value of this item yet. If the first module is locked, the value must not be written into a
+        // record that the keyfile alone opens.
         case .removing: first == .fit ? .recordUnlessLocked : .record
         case .none: first != .fit ? .record : isToBeEmptied ? .recordUnlessLocked : .send
         }
@@ -91,13 +91,13 @@ enum Decisions {
         var isFinal = false
         /// Whether the module's `save` line ignores this status. Never true for UNAVAILABLE and TIMED_OUT.
         var isIgnored = false
-        /// Whether the caller cancelled the save when the module might already have received the value.
+        /// Whether the caller cancelled the save at a time when the module might already have received the value.
         var isCut = false
         /// Whether the record may keep the value for a locked module, because the password encrypts the record.
         var mayWait = false
     }
 
-    /// The action after the first module missed a save: write the record, fail, or both.
+    /// The action after the first module has missed a save: write the record, throw the error, or both.
     enum Missed: Equatable {
         case record, recordAndFail, fail
     }
@@ -111,13 +111,15 @@ enum Decisions {
 
     /// The point that a save had reached when the vault failed.
     enum Progress: CaseIterable {
-        /// The item could not be locked.
+        /// The item's lock could not be acquired.
         case unlocked
-        /// The item is locked, and its record is empty, so that a load would still ask the modules.
+        /// The item's lock is held. The record has neither a value nor changes pending for this stack, so that a load
+        /// still asks the modules.
         case bare
-        /// The item is locked, and its record has a value or pending changes.
+        /// The item's lock is held. The record has a value or pending changes, or is unreadable.
         case hidden
-        /// The first module required several steps, and then the record could not be written.
+        /// The first module saves the item in several steps, and the record that must be written first could not be
+        /// written.
         case ahead
     }
 
@@ -125,7 +127,7 @@ enum Decisions {
     ///
     /// - Parameters:
     ///   - isIgnored: whether the first `save` line ignores the vault's failure.
-    ///   - isQuiet: whether certainly no record has pending changes.
+    ///   - isQuiet: whether it is certain that no record has pending changes.
     static func unwritten(_ progress: Progress, isVaultFirst: Bool, isIgnored: Bool, isBusy: Bool, isQuiet: Bool)
         -> Bool
     {
@@ -164,7 +166,7 @@ enum Decisions {
     ///
     /// - Parameters:
     ///   - isRecordable: whether the module is deferrable and the item's record has no value.
-    ///   - isCut: whether the caller cancelled the clear when a module might already have lost the item.
+    ///   - isCut: whether the caller cancelled the clear at a time when a module might already have removed the item.
     static func missedClear(_ status: Status, isRecordable: Bool, isCut: Bool) -> Bool {
         isRecordable && (status == .cancelled ? isCut : isOutage(status))
     }
@@ -181,7 +183,7 @@ enum Decisions {
         case nothing
         /// An item that the vault encrypted, under a key that is locked or lost.
         case sealed
-        /// The record's value with the same metadata, and no other value sent to the module can still arrive.
+        /// The record's value and metadata. No other value that was sent to the module can still arrive.
         case same
         /// A value that this user's programs saved with TokenKeep, according to ``ForeignChangeRule``.
         case ours
@@ -199,7 +201,8 @@ enum Decisions {
         case save
         /// Remove the item. If `includingForeign`, also remove foreign items of the same name.
         case remove(includingForeign: Bool)
-        /// Drop the change. If `removingOwn`, also remove TokenKeep's older item beside the foreign item.
+        /// Drop the pending change, because another program's value is newer. If `removingOwn`, also remove TokenKeep's
+        /// older item beside the foreign item.
         case yield(removingOwn: Bool)
     }
 
@@ -225,15 +228,15 @@ enum Decisions {
         case elsewhere
         /// The change is still pending, was applied as a write, or was applied as a removal.
         case left, written, removed
-        /// Another program's value stays, and no load finds it before the record's value.
+        /// Another program's value stays in the module. A load finds the record's value before this value.
         case superseded
-        /// Another program's value stays, and a load finds it before the record's value.
+        /// Another program's value stays in the module. A load finds this value before the record's value.
         case overtaken
     }
 
     /// Decides which pending changes a record keeps after a drain.
     ///
-    /// While any change is pending, the record governs, so it also keeps the writes that are already applied.
+    /// While any change is pending, the record governs. It therefore also keeps the writes that were already applied.
     ///
     /// - Parameter isMove: whether the item is being moved. A change by another program ends the move.
     /// - Returns: whether the record keeps its value, and for each element of `ends` whether that change stays pending.
@@ -249,7 +252,7 @@ enum Decisions {
             case .removed, .superseded: false
             }
         }
-        // If a module has the newest value, the record need not keep it.
+        // If a module has the newest value, the record need not keep a value.
         let isElsewhere = hasWrite || isOver || ends.contains(.overtaken)
         return (stays.contains(true) || !isElsewhere, stays)
     }

@@ -1,9 +1,10 @@
 import TokenKeepCore
 import TokenKeepRecords
 
-/// The items that a sync drains, on up to four threads.
+/// The items that a sync drains on up to four threads: the caller's and three others.
 ///
-/// While a module works on one item, the vault can make another item's changes durable.
+/// Several threads save time, because a module can work on one item while the vault makes the changes of another item
+/// durable.
 final class DrainQueue: Sendable {
     /// The number of threads in addition to the caller's.
     private static let helpers = 3
@@ -44,7 +45,8 @@ final class DrainQueue: Sendable {
     private let milliseconds: UInt32
     private let state: MutexGuarded<State>
 
-    /// - Parameter outcome: the counts of records that cannot be drained. The results of the drained items are added.
+    /// - Parameter outcome: the initial result, which counts the records that cannot be drained. The results of the
+    ///   drained items are added.
     init(
         _ names: [ItemName], _ reconciler: Reconciler, _ call: CallContext, eachItem milliseconds: UInt32,
         after outcome: SyncOutcome, pendingModules: Set<String>

@@ -15,10 +15,10 @@ struct ForeignChangeRule: Equatable {
     /// Whether the wall clock may have been set back since the pending change.
     var order = ClockMark.Order.kept
 
-    /// The number of seconds by which a time must be earlier to count as earlier, after a restart of the machine.
+    /// The minimum difference, in seconds, by which a time counts as earlier if the machine was restarted in between.
     private static let doubtfulSeconds: Int64 = 3600
 
-    /// The newer one of two values: the pending change's and the module's.
+    /// The newer value: that of the pending change (`ours`) or that of the module (`theirs`).
     enum Judgement {
         /// The pending change is newer, for example because this vault knows the module's value.
         case ours
@@ -56,9 +56,11 @@ extension PendingDrain {
     func isKnown(
         _ theirs: TokenItem, to part: PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
     ) -> Bool {
-        // Only a TokenKeep process with the item's lock writes sealed values, so the vault knows each of them.
+        // Only a TokenKeep process that holds the item's lock writes sealed values, so no other program wrote this
+        // value.
         if theirs.details.isSealed { return true }
-        // An item with fewer protection requirements never replaces one with more, so it counts as older.
+        // An item with fewer protection requirements must never replace an item with more requirements, so it counts as
+        // older.
         let requirements = (ours?.details ?? record.details)?.flags.intersection(.requirements) ?? []
         if !theirs.details.flags.isSuperset(of: requirements) { return true }
         let fingerprint = item.keys.fingerprint(of: theirs.secret)

@@ -8,7 +8,7 @@ public struct ForgetOutcome: Sendable {
     public internal(set) var wasUsed = false
     /// The number of items that stay in the vault because the module never received them.
     public internal(set) var kept = 0
-    /// The number of dropped removals. Their items reappear if the module returns.
+    /// The number of dropped removals. The items that they would have removed reappear if the module returns.
     public internal(set) var givenUp = 0
     /// The first failure to read or change a record; nil if there is none. The item that failed keeps its pending
     /// changes.

@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-// A memory-only item comes before the stack: a load returns it first, so a save or clear begins with it. Other threads
-// may change memory while a save asks the stack's modules, so each change of memory requires the item that the save has
-// seen.
+// A memory-only item comes before the stack: a load returns it first, so a save or clear begins with it. While a save
+// asks the stack's modules, other threads may change the memory-only item. Each change of memory therefore requires
+// that memory still has the item that the save has seen.
 extension Reconciler {
     /// Saves an item while a memory-only item of the same name exists.
     ///
@@ -28,7 +28,8 @@ extension Reconciler {
         do throws(TokenKeepError) {
             _ = try memory.clear(request.name, ifVersion: item.details.version, call)
         } catch {
-            // If the memory-only item is gone, nothing hides the saved value. A new memory-only item would hide it.
+            // If the memory-only item was removed, loads return the saved value. If it was replaced, the new
+            // memory-only item hides the saved value, so a save without a condition begins again.
             guard error.status == .conflict else { throw error }
             if !isConditional, memory.item(request.name) != nil { return nil }
         }
@@ -47,7 +48,8 @@ extension Reconciler {
         return try saveInMemory(request, if: .absent, call)
     }
 
-    /// Saves an item in memory; nil if memory no longer has what the save has seen there, as `precondition` states it.
+    /// Saves an item in memory; nil if memory does not meet `precondition`, which describes the state that the save has
+    /// seen.
     private func saveInMemory(
         _ request: SaveRequest, if precondition: SaveRequest.Precondition, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome? {

@@ -4,9 +4,9 @@ import TokenKeepRecords
 
 /// Moves items from one module of a stack to another, by the journal's rules.
 ///
-/// Before any module changes, the item's record gets the value and the pending changes. The source loses the item only
-/// after a load from the target has returned it. If the process is killed, loads return the record's value, and another
-/// run completes the move.
+/// Before any module changes, the item's record gets the value and the pending changes. The item is removed from the
+/// source only after a load from the target has returned the item. If the process is killed, loads return the record's
+/// value, and the next call completes the move.
 struct Migration {
     let reconciler: Reconciler
     let source: any Module
@@ -50,8 +50,8 @@ struct Migration {
         progress: JournalProgress?
     ) throws(TokenKeepError) -> MigrationOutcome {
         for module in [source, target] {
-            // The module's condition is checked first, because an absent module that was never used here lists no
-            // items.
+            // Check the module's condition first: an absent module that was never used here would list no items instead
+            // of failing.
             if let problem = module.report(call.withoutPrompts).problem { throw problem.inModule(module.name) }
             if call.promptsAllowed, !isDryRun { try module.prepare(call) }
         }
@@ -95,7 +95,7 @@ struct Migration {
         return names.filter { !source.holdsRecords || $0.service != ItemName.queueService }.sorted()
     }
 
-    /// Whether a move would move the item. Changes neither items nor records.
+    /// Whether ``move(_:_:)`` would move the item. Changes neither items nor records.
     private func canMove(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let record = try records.record(of: name, call)
         return try plan(name, record.map(JournalEntry.record) ?? .none, call) != nil
@@ -126,17 +126,18 @@ struct Migration {
         return plan.item.secret
     }
 
-    /// Drains the item: the target saves it, a load reads it back, and then the source loses it.
+    /// Drains the item: saves it in the target, reads it back, and then removes it from the source.
     ///
-    /// - Returns: the failure of a target that altered the item; nil if the item was moved. After a failure the source
-    ///   keeps the item.
+    /// - Returns: the error if the target altered the item, so that the item must return to the source; nil if the item
+    ///   was moved.
+    /// - Throws: an error if the item was not moved. The source then keeps the item.
     private func drain(
         _ name: ItemName, _ secret: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> TokenKeepError? {
         var item = try records.begin(name, call)
         // If the record has no pending change any more, another process has completed the move meanwhile.
         guard let record = item.entry.record, pending.govern(record) else { return nil }
-        // Other modules' copies may be removed only if the record still has the value that this move wrote.
+        // Copies in other modules may be removed only if the record still has the value that this move has written.
         guard let value = try record.item(), value.secret == secret else { throw superseded(name) }
         var drain = PendingDrain(
             pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,

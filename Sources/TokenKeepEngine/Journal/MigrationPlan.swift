@@ -8,7 +8,8 @@ extension Migration {
         let item: TokenItem
         /// The pending changes of the item's record.
         let pending: [PendingWrite]
-        /// Whether the record has pending changes for this stack, which name the modules that may hold the item.
+        /// Whether the record has pending changes for this stack. These changes name the modules that may hold the
+        /// item.
         let isGoverned: Bool
     }
 
@@ -22,7 +23,8 @@ extension Migration {
             guard [source.name, target.name].contains(home(of: record)), let item = try record.item() else {
                 return nil
             }
-            // A foreign item that was saved in the source after the move began is newer, and ends the move.
+            // A foreign item that another program saved in the source after the move began is newer, so the item must
+            // not be moved.
             if home(of: record) == source.name { try checkSource(name, call) }
             return Plan(item: item, pending: record.pending, isGoverned: true)
         }
@@ -81,8 +83,8 @@ extension Migration {
 
     /// Checks that the source has no foreign item of the same name.
     ///
-    /// The removal from the source would delete the foreign item. If it spared the foreign item, a load could return
-    /// that item instead of the moved one.
+    /// Otherwise the removal from the source would also remove the foreign item. If the removal kept the foreign item,
+    /// a load could return this item instead of the moved item.
     private func checkSource(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try !source.foreignItems(name, call).isEmpty else { return }
         throw TokenKeepError(
@@ -130,8 +132,8 @@ extension Migration {
             if let known = plan.pending.first(where: { $0.module == part.module && $0.machine == part.machine }) {
                 part.since = known.since
             } else {
-                // Modification times are whole seconds, so another program's change within the same second must count
-                // as newer.
+                // Modification times are whole seconds. The time of the change is set one second earlier, so that
+                // another program's change within the same second counts as newer.
                 part.since = UnixTime(UnixTime.now.rawValue - 1)
                 if part.module == source.name { part.base = keys.fingerprint(of: plan.item.secret) }
             }
@@ -141,8 +143,8 @@ extension Migration {
 
     /// The pending changes that return the item to the source after the target altered it.
     ///
-    /// If the target altered the secret, it must lose the item, so that no load finds the altered secret. If the target
-    /// altered only metadata, it keeps the item, which may belong to another program.
+    /// If the target altered the secret, the item is removed from the target, so that no load finds the altered secret.
+    /// If the target altered only metadata, the item stays there, because it may belong to another program.
     func pendingBack(
         _ record: JournalRecord, _ item: borrowing ItemTransaction, after alteration: PendingDrain.Move.Alteration
     ) -> [PendingWrite] {

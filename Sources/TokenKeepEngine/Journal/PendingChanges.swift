@@ -29,9 +29,10 @@ public struct PendingChanges: Sendable {
         return outcome
     }
 
-    /// Re-encrypts the items that modules still hold under the keys of a password that was removed.
+    /// Re-encrypts the items that modules still hold under keys of the removed password.
     ///
-    /// If the vault has a password, an unlock does this. A vault without a password is never unlocked.
+    /// If the vault has a password, an unlock re-encrypts these items. A vault without a password is never unlocked, so
+    /// a sync does it.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try store.unlocking.withoutPassword() else { return }
         _ = try store.resealing.run(vault, call, progress: nil)
@@ -39,7 +40,8 @@ public struct PendingChanges: Sendable {
 
     /// Reports the pending writes and removals, for this machine and for others.
     ///
-    /// - Throws: ``Status/forked`` or ``Status/cancelled``.
+    /// - Throws: ``Status/forked`` after `fork()`, ``Status/cancelled`` if the call was cancelled. The errors of
+    ///   reading records are in the report.
     public func report() throws(TokenKeepError) -> PendingReport {
         _ = try store.begin(.any)
         return PendingReport(store.records)
@@ -54,11 +56,12 @@ public struct PendingChanges: Sendable {
 
     /// Forgets that a module was used on this machine, and drops the module's pending changes.
     ///
-    /// The module need not be in this stack. A write's item stays in the vault. A removal's item reappears if the
-    /// module returns.
+    /// The module need not be in this stack. The item of a dropped write stays in the vault. The item of a dropped
+    /// removal reappears if the module returns.
     ///
-    /// - Parameter onEveryMachine: whether to forget the module on all machines, because the others no longer exist. On
-    ///   one that does exist, the module counts as empty while it is absent, until it is used again.
+    /// - Parameter onEveryMachine: whether to forget the module on all machines, because the other machines no longer
+    ///   exist. On another machine that does exist, an absent module then counts as empty until the module is used
+    ///   again.
     /// - Throws: ``Status/invalid`` if no module can have the name; the errors of reading records with pending changes.
     public func forget(
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil

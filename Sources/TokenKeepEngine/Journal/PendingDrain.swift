@@ -14,14 +14,14 @@ struct PendingDrain {
     var move: Move?
     /// Whether another program's newer value is noted as seen in the module.
     ///
-    /// False in the removal of a service: its next drain would take a value noted as seen for an older one, and remove
-    /// it.
+    /// False in the removal of a service: a value noted as seen would count as older than the removal, and the next
+    /// drain would remove it.
     var notesArrivals = true
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
 
-    /// The move of an item to a target module. Other modules lose the item only after a load from the target has
-    /// returned the saved value.
+    /// The move of an item to a target module. The item is removed from other modules only after a load from the target
+    /// has returned the saved value.
     struct Move {
         /// The way in which the target altered the item.
         enum Alteration {
@@ -38,7 +38,7 @@ struct PendingDrain {
         fileprivate(set) var alteration: Alteration?
     }
 
-    /// The result of a drain: the record's change, and what the modules answered.
+    /// The result of a drain: the change of the record, and the results of the modules' calls.
     struct Outcome {
         var change = JournalChange.keep
         /// The pending changes that could not be applied.
@@ -67,7 +67,7 @@ struct PendingDrain {
         var problem: TokenKeepError?
     }
 
-    /// Applies the record's pending changes, and returns the change that the record needs afterwards.
+    /// Applies the record's pending changes to the modules. The result contains the change that the record then needs.
     mutating func run(_ item: borrowing ItemTransaction) throws(TokenKeepError) -> Outcome {
         var outcome = Outcome()
         var ended: [Ended] = []
@@ -99,7 +99,7 @@ struct PendingDrain {
         return outcome
     }
 
-    /// Whether a load finds another program's item in this module before the record's value.
+    /// Whether a load would find another program's item in this module before the record's value.
     ///
     /// Call this only for a module from which the record's item must be removed.
     private func isVisible(in module: any Module) -> Bool {
@@ -152,8 +152,8 @@ struct PendingDrain {
         return ended
     }
 
-    /// Removes the item from a module. Also called for a module without the item, so that its sealed copy is removed
-    /// from the item's record.
+    /// Removes the item from a module. Also called if the module does not have the item, so that the module's sealed
+    /// copy is no longer listed in the item's record.
     private func remove(
         from module: any Module, _ name: ItemName, includingForeign: Bool
     ) throws(TokenKeepError) {
@@ -198,7 +198,7 @@ struct PendingDrain {
     /// The trace of each module call; nil except in a move. An ordinary drain traces one event for each change.
     private var moveTrace: StackTraceHandler? { move == nil ? nil : trace }
 
-    /// Saves the record's value in a module, after noting that the value is sent.
+    /// Records that the value is about to be sent, and then saves the record's value in a module.
     private mutating func send(
         _ ours: TokenItem, to module: any Module, _ part: inout PendingWrite, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> UInt64 {

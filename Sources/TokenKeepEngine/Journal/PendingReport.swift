@@ -6,7 +6,7 @@ import TokenKeepRecords
 public struct PendingReport: Sendable {
     /// A pending change for one module: the change of one item, or the removal of one service.
     public struct Entry: Sendable {
-        /// The item, or the name that stands for the removal of a service; nil if the record contains no name.
+        /// The item's name, or the name of the record of a pending service removal; nil if the record contains no name.
         public let item: ItemName?
         /// The module that missed the change.
         public let module: String

@@ -12,7 +12,8 @@ struct PendingWrites {
     var beforeVault: Set<String> = []
     /// Provides the time of a new pending write.
     let clock: @Sendable () -> UnixTime
-    /// Provides the state of the machine's clocks, by which a later drain notices that the time was set back.
+    /// Provides the state of the machine's clocks. From this state, a later drain detects that the wall clock was set
+    /// back.
     let clocks: @Sendable () -> ClockMark
 
     /// Whether the stack has a deferrable module.
@@ -43,7 +44,8 @@ struct PendingWrites {
     /// Whether any module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
-    /// Whether any such module can be asked by a load, which also asks a module that did not answer an earlier call.
+    /// Whether a load can ask any module for which the record has a pending change. A load also asks a module that did
+    /// not answer an earlier call.
     func mayBeDrained(_ record: JournalRecord, asking call: CallContext) -> Bool {
         record.pending.contains { module(of: $0)?.mayAnswer(asking: call) == true }
     }
@@ -68,8 +70,8 @@ struct PendingWrites {
 
     /// Reads the modules' present values, which are older than the change that begins now.
     ///
-    /// - Parameter found: the item with which the change's condition was compared. The modules asked for it are not
-    ///   asked again, because a value that another program writes meanwhile must not count as older.
+    /// - Parameter found: the item with which the change's condition was compared. The modules that were asked for this
+    ///   item are not asked again, because a value that another program has written since then must not count as older.
     func look(
         at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext,
         after found: Dispatcher.Found? = nil
@@ -90,7 +92,8 @@ struct PendingWrites {
         return looks
     }
 
-    /// The pending writes after a save: `top` must receive the value, and `holders` must lose their older values.
+    /// The pending changes after a save: a write for `top`, and a removal for each module of `holders`, which may have
+    /// an older value.
     ///
     /// - Parameter isNewValue: whether the saved value also replaces changes that other programs have made until now.
     ///   If true, pending changes for modules of other stacks get the present time, too.
@@ -106,7 +109,8 @@ struct PendingWrites {
         return after
     }
 
-    /// The pending writes after a clear: each module that may hold the item must remove it, on other machines, too.
+    /// The pending changes after a clear: a removal for each module that may hold the item, on this machine and on
+    /// other machines.
     func afterClear(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module], looks: Looks = [:]
     ) -> [PendingWrite] {

@@ -38,7 +38,7 @@ extension Reconciler {
 
     /// Drains pending changes, in at most half of the call's remaining time. Never prompts.
     ///
-    /// - Returns: false if a module was asked to apply a change that then stays pending.
+    /// - Returns: false if a module was asked to apply a change and the change is still pending afterwards.
     func drainQuietly(_ call: CallContext) -> Bool {
         guard usesRecords, (try? records.journal.mayHavePending()) == true,
             let found = try? records.journal.pendingRecords()

@@ -15,7 +15,7 @@ struct Reconciler: Sendable {
     let pending: PendingWrites
     /// Whether the stack uses records, because it contains the vault or a deferrable module.
     let usesRecords: Bool
-    /// Whether a load must ask the journal, because a change may be pending or the item may move between two modules.
+    /// Whether a load must query the journal, because a change may be pending or the item may move between two modules.
     private let loadsAskJournal: Bool
 
     init(
@@ -49,8 +49,8 @@ struct Reconciler: Sendable {
                     if drains, let newer = removal.newerItem(name, call.withoutPrompts) { return newer }
                     generation = try records.journal.generation()  // the drain itself has changed it
                     emptied = try removal.modules(call)
-                    // The drain skips an item that another process has changed meanwhile, so that item's record is
-                    // asked again.
+                    // The drain skips an item that another process has changed meanwhile, so read this item's record
+                    // again.
                     if let item = try answer(name, drains: drains, call) { return item }
                 }
             }
@@ -71,7 +71,7 @@ struct Reconciler: Sendable {
         return item
     }
 
-    /// Loads from a stack without records, or whose loads ask the vault alone.
+    /// Loads from a stack that uses no records, or whose `load` lines name only the vault.
     ///
     /// A vault that cannot be read does not count as empty, even if its line is optional, so its error is thrown.
     private func loadWithoutJournal(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
@@ -85,8 +85,8 @@ struct Reconciler: Sendable {
 
     /// Answers a load from the record alone, unless a drain finds a newer value of another program.
     ///
-    /// The drain may use the time of the call. If another process has drained the item meanwhile, reads the record
-    /// again.
+    /// The drain counts against the time limit of the call. If another process has drained the item meanwhile, reads
+    /// the record again.
     ///
     /// - Returns: nil if no record governs the item.
     private func answer(_ name: ItemName, drains: Bool, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
@@ -166,8 +166,8 @@ struct Reconciler: Sendable {
 
     /// Applies the pending changes of an item to the modules of this stack.
     ///
-    /// If the removal of all items of the service is pending, drains that removal first, because it would otherwise
-    /// remove the new value later.
+    /// If the removal of all items of the service is pending, drains this removal first. Otherwise it would later
+    /// remove the value that is written now.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
         if let removal = try pendingRemoval(of: name, call) {
@@ -177,7 +177,8 @@ struct Reconciler: Sendable {
                 return outcome
             }
         }
-        // Time is left for the rest of the call, because another process may hold the lock while it waits for a module.
+        // The wait for the lock leaves time for the rest of the call, because another process may hold the lock while
+        // it waits for a module.
         var item = try records.begin(name, call.leavingTime)
         guard let record = item.entry.record, pending.govern(record) else {
             return PendingDrain.Outcome(isNeeded: false)
@@ -191,10 +192,10 @@ struct Reconciler: Sendable {
         return outcome
     }
 
-    /// Drains an item. Modules that ask the user before they delete an older item may prompt.
+    /// Drains an item. A module that must prompt the user before it deletes an older item may do so.
     ///
-    /// Does not prompt if prompts are not allowed. The item is not locked during a prompt, but other processes then
-    /// save the item only into its record, so that the module's item does not change until the user answers.
+    /// Does not prompt if prompts are not allowed. The item is not locked during a prompt. Other processes then save
+    /// the item only into its record, so that the module's item does not change before the user answers.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)
@@ -222,7 +223,7 @@ struct Reconciler: Sendable {
         return nil
     }
 
-    /// Returns the item's record if it governs; nil if it does not. Call this only if changes may be pending.
+    /// Returns the item's record if the record governs, otherwise nil. Call this only if changes may be pending.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         guard let record = try records.record(of: name, call), pending.govern(record) else {
             return nil

@@ -5,7 +5,7 @@ import TokenKeepRecords
 extension Reconciler {
     /// Saves the item in memory, or in the first module that a `save` line of the stack names.
     ///
-    /// If the first module misses the value, its record keeps the value, and the write is pending.
+    /// If the first module misses the value, the item's record keeps the value, and the write is pending.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         while true {
             if let item = dispatcher.memory.item(request.name) {
@@ -24,7 +24,7 @@ extension Reconciler {
 
     /// Saves the item in the stack's modules.
     ///
-    /// If the first module has neither records nor pending writes, such as `memory`, no journal is needed.
+    /// If the first module has neither records nor pending writes (for example `memory`), the journal is not used.
     func saveInModules(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         guard let first = dispatcher.places(for: .save).first?.module,
             first.supportsPendingWrites || first.holdsRecords
@@ -46,7 +46,7 @@ struct Saving {
     let reconciler: Reconciler
     /// The first module that a `save` line names.
     let first: any Module
-    /// Whether a save in several steps may lead to a prompt, when its pending write is drained later.
+    /// Whether a save in several steps may cause a prompt later, when its pending write is drained.
     var mayAsk = false
 
     private var dispatcher: Dispatcher { reconciler.dispatcher }
@@ -58,12 +58,13 @@ struct Saving {
         var change = JournalChange.keep
         var version: UInt64
         var pending: [PendingWrite] = []
-        /// The name of the module that has the value once no change is pending.
+        /// The name of the module that has the value after all pending changes are applied.
         var home: String
-        /// Whether the record must get the value before the first module does, because that module saves in several
-        /// steps.
+        /// Whether the value must be written into the record before it is sent to the first module, because this module
+        /// saves in several steps.
         var isAhead = false
-        /// The caller's cancellation, which the save throws although the record has the value; nil if there is none.
+        /// The error of the caller's cancellation, which the save throws although the record has the value; nil if
+        /// there is none.
         var cut: TokenKeepError?
     }
 
@@ -91,8 +92,8 @@ struct Saving {
         }
         if let cut = step.cut { throw cut }
         let drained = step.pending.isEmpty ? nil : try? reconciler.draining(request.name, call)
-        // If `version` is set, the module has the value. The record keeps the write only until an older item elsewhere
-        // is removed.
+        // If `version` is not nil, the module has the value. The write then stays in the record only until an older
+        // item in another module is removed, so it does not count as missed.
         let left = drained?.version == nil ? drained?.left ?? step.pending : []
         let missed = left.filter { $0.kind == .write }.map(\.module)
         return SaveOutcome(
@@ -112,7 +113,8 @@ struct Saving {
         return step
     }
 
-    /// Saves only in the modules after the vault failed, if no record can hide the modules' items.
+    /// Saves the item without a record after the vault failed, if no record can hide the modules' items. Otherwise
+    /// throws the vault's failure.
     private func saveWithoutJournal(
         _ request: SaveRequest, at progress: Decisions.Progress, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -125,8 +127,8 @@ struct Saving {
         do throws(TokenKeepError) {
             return try dispatcher.save(request, call)
         } catch {
-            // Because the vault failed, the change cannot become pending, so the vault's failure is thrown and not the
-            // module's.
+            // The module's outage would not matter if the vault could keep the change, so throw the vault's failure
+            // instead of the module's.
             guard progress == .unlocked, error.status == .unavailable || error.status == .timedOut else { throw error }
             throw problem
         }
@@ -158,8 +160,8 @@ struct Saving {
             if isToBeEmptied, state != .unreadable { try request.check(present: nil) }
             if let problem = item.entry.problem { try inheritFromModule(&request, because: problem, call) }
         } else {
-            // The precondition is checked now, because the record gets the value without another check if the module
-            // misses it.
+            // Check the precondition now: if the module misses the value, the value is written into the record without
+            // another check.
             request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         }
         let place = place(for: request.details(replacing: present, module: "vault"))
@@ -189,7 +191,8 @@ struct Saving {
         return found
     }
 
-    /// The first module's ``Status/locked`` error when the item is loaded; nil if the module is not locked.
+    /// Loads the item from the first module, and returns the module's ``Status/locked`` error; nil if the module is not
+    /// locked.
     private func lock(of name: ItemName, _ call: CallContext) -> TokenKeepError? {
         guard first.mayAnswer else { return nil }
         do throws(TokenKeepError) {
@@ -201,11 +204,11 @@ struct Saving {
         }
     }
 
-    /// Loads the item from every deferrable module that was never used, so that a module that has the item is marked as
+    /// Loads the item from every deferrable module that was never used. A module that has the item is then marked as
     /// used.
     ///
-    /// Another program may have saved the item in such a module. A load would find that item before the vault's, so the
-    /// save must remove it.
+    /// Another program may have saved the item in such a module. A load would find that item before the vault's item,
+    /// so the save must remove it.
     private func discoverItems(_ name: ItemName, _ call: CallContext) {
         for module in pending.deferrable where (try? records.journal.hasUsed(module.name)) == false {
             _ = try? module.load(name, call.withoutPrompts)
@@ -217,15 +220,15 @@ struct Saving {
     private func sending(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
-        // The fingerprint is written before sending. If this process is killed now, the request may reach the module
-        // after another process's save, and the fingerprint lets a drain recognize the value as an older one.
+        // Record the fingerprint before the value is sent. If this process is killed now, the request may reach the
+        // module after another process's save. From the fingerprint, a drain then recognizes the value as older.
         let before = item.holder(first.name)
         let fingerprint = item.keys.fingerprint(of: request.secret)
         item.noteSending(fingerprint, to: first.name)
         do throws(TokenKeepError) {
             let step = try send(request, over: record, item, call)
             guard !step.isAhead else { return step }
-            // The module has saved this value, so every value sent before has arrived, too.
+            // The module has saved this value, so no value that was sent earlier can still arrive.
             item.noteArrival(fingerprint, in: first.name)
             // If the removal of the service has become pending meanwhile, its drain would also remove the value saved
             // here.
@@ -251,11 +254,11 @@ struct Saving {
         return Decisions.missed(
             Decisions.Miss(
                 status: error.status, isFinal: dispatcher.operations[.save].first?.actions[error.status] == .die,
-                // An ignored failure also leads to a pending write, because a load would otherwise find the older
-                // value.
+                // If the line ignores the failure, the write becomes pending, too, because a load would otherwise find
+                // the older value.
                 isIgnored: isOfFirst && isIgnored(error),
-                // A module may save the value after the cancellation. Without a record, that value would replace the
-                // one of a newer save.
+                // The module may save the value after the cancellation. Without a record, this late value would replace
+                // the value of a newer save.
                 isCut: error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing,
                 mayWait: isOfFirst && error.status == .locked && mayWait(request, item)))
     }
@@ -267,7 +270,8 @@ struct Saving {
         return item.sealsWithPassword(request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock)
     }
 
-    /// Sends the value to the first module. If that module saves in several steps, only makes the change of the record.
+    /// Sends the value to the first module. If this module needs several steps, sends nothing and returns the change of
+    /// the record that must come first.
     private func send(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
@@ -286,7 +290,8 @@ struct Saving {
             step.isAhead = true
             return step
         } catch {
-            // A drain reads an item before it replaces it, so it could never replace this unreadable item.
+            // A drain reads the module's item before it replaces the item, so a drain could never replace this
+            // unreadable item. It is replaced directly below.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true
@@ -346,9 +351,10 @@ struct Saving {
         return requirements.areMet(by: first, details.accessLevel, details.flags) ? .fit : .unfit
     }
 
-    /// Completes a save request with the item's last known level, because the first module cannot be asked now.
+    /// Completes a save request with the last known level of the item, because the first module cannot be asked now.
     ///
-    /// The level is that of a sealed item's record, otherwise that of the item as this process last saw it.
+    /// The level is read from the record if the record lists sealed copies; otherwise it is the level of the item that
+    /// this process last saw in the module.
     private func inheriting(
         _ request: SaveRequest, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> SaveRequest {
@@ -399,7 +405,7 @@ struct Saving {
         let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
         let asked = isKept && first.supportsPendingWrites ? [first] : []
         let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + asked, item, call, after: found))
-        // Asked after `look(at:)`, because a module that answers `look(at:)` is marked as used.
+        // Check this after `look(at:)`, because a module that answers `look(at:)` is marked as used.
         if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed() }
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(
@@ -421,7 +427,8 @@ struct Saving {
     /// Whether the first module was never used on this machine, and the stack both saves in the vault and loads from
     /// it.
     ///
-    /// The vault then keeps the item, because on a machine without that module the write would be pending forever.
+    /// If true, the vault keeps the item, because the write would stay pending forever on a machine that does not have
+    /// the module.
     private func isNeverUsed() throws(TokenKeepError) -> Bool {
         guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
             return false

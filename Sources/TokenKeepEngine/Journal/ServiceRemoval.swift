@@ -2,11 +2,11 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The removal of all items of a service, pending for modules that could not list their items.
+/// The removal of all items of a service, which is pending for modules that could not list their items.
 ///
-/// The removal is stored as a record whose name no item has (``ItemName/init(removalOf:in:)``). While it is pending for
-/// a module, the module counts as having no items of the service. Each save in the service then goes through a record,
-/// so that the removal is drained before a newer item reaches the module.
+/// The removal is stored as a record whose name no item has (``ItemName/init(removalOf:in:)``). While the removal is
+/// pending for a module, the module counts as having no items of the service. Each save of an item of the service is
+/// then written into a record first, so that the removal is drained before the newer item reaches the module.
 struct ServiceRemoval {
     let reconciler: Reconciler
     /// The name of the removal's record.
@@ -56,8 +56,8 @@ struct ServiceRemoval {
 
     /// Applies the pending removal of the service to one item that is being loaded.
     ///
-    /// The item is judged alone, because the whole removal may take longer than the call allows, or a module may fail
-    /// to remove another item.
+    /// Only this item is judged first, because the whole removal may take longer than the call allows, or may fail at
+    /// another item.
     ///
     /// - Returns: the item, if another program wrote it after the removal; otherwise nil.
     func newerItem(_ itemName: ItemName, _ call: CallContext) -> TokenItem? {
@@ -92,7 +92,8 @@ struct ServiceRemoval {
         if let problem = listing.problem { throw problem.inModule(module.name) }
     }
 
-    /// Removes one item from a module, unless it is newer than the removal or its own record decides about it.
+    /// Removes one item from a module, unless the item is newer than the removal or the item's own record has a pending
+    /// change for the module.
     ///
     /// - Returns: the drain's outcome; nil if the removal of the service is no longer pending.
     private func remove(
@@ -111,10 +112,10 @@ struct ServiceRemoval {
         return try drain.run(item)
     }
 
-    /// The items of the service of which a module has a sealed copy according to their records, but which it does not
-    /// list.
+    /// The items of the service that a module does not list, although their records name a sealed copy in the module.
     ///
-    /// An interrupted removal leaves such an entry in the record, and older keys would stay in the vault because of it.
+    /// An interrupted removal leaves such an entry in a record. The vault would keep older keys as long as this entry
+    /// exists.
     private func sealedItems(
         of service: String, in module: String, besides listed: Set<ItemName>
     ) throws(TokenKeepError) -> [ItemName] {
@@ -131,7 +132,8 @@ extension Reconciler {
     /// Makes the removal of a service pending for each deferrable module that could not list its items.
     ///
     /// - Parameter listing: the listing whose items the caller clears.
-    /// - Returns: the failure that remains; nil if the removal is pending for every module that failed.
+    /// - Returns: a failure of another kind or of another module; nil if the removal is now pending for every module
+    ///   that failed.
     func deferRemoval(
         of service: String, in namespace: String, after listing: ItemListing, _ call: CallContext
     ) throws(TokenKeepError) -> TokenKeepError? {
@@ -163,8 +165,8 @@ extension Reconciler {
 
     /// The names of a service's items whose own removal is pending in this stack.
     ///
-    /// A listing hides these items, but another program may have saved one since. Unreadable records are reported by
-    /// the listing.
+    /// A listing does not contain these items, although another program may have saved such an item since. Unreadable
+    /// records are ignored here, because the listing reports them.
     func removedItems(of service: String, in namespace: String) -> [ItemName] {
         guard usesRecords, let found = try? records.journal.pendingRecords() else { return [] }
         return found.records.values.filter { !$0.holdsValue && pending.govern($0) }.compactMap(\.name).filter { name in
@@ -172,7 +174,8 @@ extension Reconciler {
         }
     }
 
-    /// The pending removal of all items of the item's service; nil if it is pending for no module of this stack.
+    /// The pending removal of all items of the item's service; nil if no such removal is pending for a module of this
+    /// stack.
     func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ServiceRemoval? {
         do throws(TokenKeepError) {
             guard pending.isPossible, try records.journal.mayHavePending() else { return nil }
@@ -214,7 +217,7 @@ extension Reconciler {
         }
     }
 
-    /// Whether the pending removal of its service will remove a module's item, so that the item must not be listed.
+    /// Whether a module's item must not be listed, because the removal of the item's service is pending for the module.
     func isRemoved(_ item: ItemDetails, by found: PendingRecords) -> Bool {
         guard !found.records.isEmpty,
             let removal = try? ItemName(removalOf: item.name.service, in: item.name.namespace),

@@ -5,11 +5,11 @@ import TokenKeepRecords
 
 /// The result of a call of `tokenkeep login`, used as its exit code, which `pam_tokenkeep.so` reads.
 package enum LoginResult: Int32, Sendable {
-    /// The work is done, or there was no work to do.
+    /// The call succeeded, or nothing had to be done.
     case done = 0
     /// There is no vault, or the vault has no password.
     case noVault = 1
-    /// The home, the vault's lock or the kernel's keyring is unavailable at present.
+    /// The home directory, the vault's lock or the kernel's keyring is unavailable at present.
     case notNow = 4
     /// The password does not open the vault.
     case wrongPassword = 5
@@ -50,14 +50,15 @@ package struct VaultLogin {
     }
 
     private func unlock(with password: SecretBytes) -> LoginResult {
-        // The limit is the longest possible one, because the PAM module ends a call that exceeds its own timeout.
+        // The time limit is the longest possible, because the PAM module itself ends a call that exceeds the configured
+        // timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             if try isOpen(vault, call) || staysLocked(vault) { return .done }
-            // Written first: if the PAM module kills this process, this outcome stays.
+            // Write this outcome first, so that it stays if the PAM module kills this process.
             record(.tooSlow)
-            // Simultaneous logins derive the key one after another: in parallel all may exceed their time, and after
-            // the first the vault is unlocked. If the lock cannot be acquired, for example on a full disk, this login
-            // derives anyway.
+            // Simultaneous logins derive the key one after another: in parallel, all of them may exceed their time
+            // limit, and after the first the vault is unlocked for the others. If the lock cannot be acquired, for
+            // example on a full disk, this login derives the key without the lock.
             let turn = try? VaultLock(.asking(id: VaultLogin.turn), of: vault.directory, call)
             defer { turn?.release() }
             guard let vault = try present() else { return .noVault }
@@ -134,7 +135,8 @@ package struct VaultLogin {
     package func confirm() -> LoginResult {
         onVault { vault, call throws(TokenKeepError) in
             if keys.areTemporary(vault.keys.vaultID) {
-                // The agent must receive the keys, too. It starts together with the session, and so may not answer yet.
+                // The agent must receive the keys, too. It may not answer yet, because it starts together with the
+                // session.
                 try store.records.opener.whileInForce(vault, call) { () throws(TokenKeepError) in
                     try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
                 }
@@ -147,10 +149,11 @@ package struct VaultLogin {
     /// Replaces the vault's password by the login's new password, if the vault has the login's old password.
     ///
     /// If the login's password has never opened the vault, the vault is unchanged, and every failure is returned as
-    /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless the file `login` shows
-    /// otherwise. A vault that the user locked stays locked.
+    /// ``LoginResult/done``. A vault that cannot be reached counts as a vault that the login's password has never
+    /// opened, unless the file `login` shows the opposite. A vault that the user locked stays locked.
     ///
-    /// - Parameter old: the login's old password; empty if the administrator replaced it without knowing it.
+    /// - Parameter old: the login's old password; empty if an administrator, who does not know the old password, set
+    ///   the new one.
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
         var isLogins = [.unlocked, .notFollowed].contains(LastLogin.read(store.records)?.outcome)
         let result = onVault { vault, call throws(TokenKeepError) in
@@ -181,8 +184,8 @@ package struct VaultLogin {
 
     private var keys: ClassKeyStore { store.records.opener.residentKeys }
 
-    /// The lifetime of the keys in seconds; nil for no limit, if a session is open or the keys are unlocked without
-    /// limit.
+    /// The lifetime of the keys in seconds; nil for no limit, which applies if a session is open or the keys are
+    /// already unlocked without a limit.
     private func limit(of vault: OpenVault) -> UInt32? {
         let stay = vault.keys.isOpen(.level(.afterFirstUnlock)) && !keys.areTemporary(vault.keys.vaultID)
         return hasSession || stay ? nil : VaultLogin.unconfirmedSeconds
@@ -256,8 +259,9 @@ package struct VaultLogin {
 
     /// Records an outcome in the file `login`, unless the last outcome is more useful.
     ///
-    /// The outcome that the vault's password was not changed with the login's stays until a login unlocks the vault. A
-    /// failed unlock stays recorded for a minute, even if its session then finds the vault locked.
+    /// The outcome ``LastLogin/Outcome/notFollowed`` stays until a login unlocks the vault. The outcome of a failed
+    /// unlock is not replaced by ``LastLogin/Outcome/noPassword`` within a minute, because the session of the same
+    /// login also finds the vault locked.
     private func record(_ outcome: LastLogin.Outcome) {
         if outcome != .unlocked, let last = LastLogin.read(store.records) {
             if last.outcome == .notFollowed { return }

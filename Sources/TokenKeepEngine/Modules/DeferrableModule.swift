@@ -6,9 +6,9 @@ import TokenKeepRecords
 ///
 /// The vault keeps the missed changes and applies them later.
 ///
-/// The vault marks the module as used on this machine before the first write to it, and when it has an item or fails
-/// with an error other than absence. An absent module without the mark counts as empty. An absent module with the mark
-/// counts as unavailable, because it may have items.
+/// The vault marks the module as used on this machine before the first write to the module, and as soon as the module
+/// returns an item or fails with an error other than absence. An absent module without the mark counts as empty. An
+/// absent module with the mark counts as unavailable, because it may have items.
 ///
 /// Every call leaves part of its time to later modules of the stack.
 struct DeferrableModule: ModuleWrapper, RememberingModule {
@@ -34,7 +34,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
         remember(name, item.secret, item.details)
         guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint else { return }
         let wasNoted = before?.isNoted == true && before?.fingerprint == fingerprint
-        // If another process holds the item's lock, nothing is noted now, but by a later load.
+        // If another process holds the item's lock, nothing is recorded now. A later load then tries again.
         let isNoted = wasNoted || records.journal.noteSeen(fingerprint, of: name, in: self.name)
         seen[name]?.isNoted = isNoted
     }
@@ -110,8 +110,8 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
         do throws(TokenKeepError) {
             item = try records.begin(request.name, call)
         } catch {
-            // The item cannot be locked, for example in a read-only vault. It is saved without the lock, which only a
-            // sealed item needs.
+            // The item cannot be locked, for example in a read-only vault. Save it without the lock, because only a
+            // sealed item needs the lock.
             guard error.status != .busy, error.status != .cancelled else { throw error }
             return try body(call)
         }
@@ -222,7 +222,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
 }
 
 extension CallContext {
-    /// The time, in milliseconds, that a part of a call leaves to the parts after it.
+    /// The time, in milliseconds, that one step of a call leaves for the following steps.
     private static let reserve: UInt32 = 500
 
     /// A copy of this context with an earlier deadline, so that time is left for later parts of the call, such as

@@ -14,7 +14,7 @@ final class MemoryModule: BasicModule {
 
     func item(_ name: ItemName) -> TokenItem? { isUsed.load(ordering: .acquiring) ? items.withLock { $0[name] } : nil }
 
-    /// The items of one service in a namespace; nil lists those of all services.
+    /// The items of one service in a namespace, or of all services if `service` is nil.
     func listing(namespace: String, service: String?) -> ItemListing {
         let all = items.withLock { $0.values.map(\.details) }
         return ItemListing(

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arguments of a stack line. A module removes the arguments that it knows; a remaining one is an error.
+/// The arguments of a stack line. A module removes the arguments that it knows. An argument that remains is an error.
 struct ModuleArguments {
     private let module: String
     private var rest: [String]

@@ -10,8 +10,8 @@ protocol RememberingModule: Module {
 struct SeenValue: Sendable {
     /// The keyed hash of the item's value.
     ///
-    /// If the module still has this value after a later save, then this value is the older one, whatever the clocks
-    /// show.
+    /// If the module still has this value after a later save, this value is older than the saved value, whatever the
+    /// clocks show.
     let fingerprint: [UInt8]
     /// Whether the fingerprint is also stored in the vault's directory `holders`, for other processes.
     var isNoted = false

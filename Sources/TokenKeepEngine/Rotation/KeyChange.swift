@@ -43,8 +43,9 @@ struct KeyChange {
 
     /// Unlocks the vault with its new keys, and re-encrypts items in other modules that are under older keys.
     ///
-    /// - Parameter done: the completed change, named in the error if an item could not be re-encrypted. nil if the keys
-    ///   did not change; that error then becomes the outcome's `problem`, as after an unlock.
+    /// - Parameter done: a sentence about the completed change, for the error that is thrown if an item could not be
+    ///   re-encrypted. If `done` is nil, because the keys did not change, this error becomes the outcome's `problem`
+    ///   instead, as after an unlock.
     func finish(
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?

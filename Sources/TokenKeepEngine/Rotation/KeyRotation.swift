@@ -9,7 +9,8 @@ import TokenKeepRecords
 /// The items are re-encrypted into new files while other processes continue to use the old files. One rename then puts
 /// the new files in force.
 struct KeyRotation {
-    /// The maximum wait for the lock of the whole vault, in milliseconds. If it passes, the rotation fails.
+    /// The maximum time, in milliseconds, to wait for the lock of the whole vault. If the lock is not acquired in this
+    /// time, the rotation fails.
     private static let patience: UInt32 = 30_000
 
     let records: Records
@@ -21,12 +22,12 @@ struct KeyRotation {
     ///
     /// - Parameters:
     ///   - before: the vault under its old keys, with the keys of all its items unlocked.
-    ///   - newKeys: the way to open the new keys: by the password or by the keyfile.
+    ///   - newKeys: the means to open the new keys: the password or the keyfile.
     ///   - device: the device to which the vault is bound afterwards; nil to keep the present device.
     ///   - check: called just before the new files are put in force, while the whole vault is locked. If it throws, the
     ///     old keys stay in force.
-    /// - Returns: the vault under its new keys, and the number of records that no key decrypted. Such a record is
-    ///   encrypted under the new keys as it is.
+    /// - Returns: the vault under its new keys, and the number of records that no key decrypted. The bytes of such a
+    ///   record are encrypted as a whole under the new keys.
     func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener, binding device: DeviceIdentity? = nil,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -37,8 +38,8 @@ struct KeyRotation {
         if let changed = try run(before, with: newKeys, keeping: needed, binding: device, check: check) {
             return changed
         }
-        // Meanwhile a module received an item under a key that was not to be kept. The second attempt keeps the keys of
-        // all levels.
+        // During the attempt, a module received an item under a key that the attempt does not keep. The second attempt
+        // keeps the keys of all levels.
         let all = KeyRotation.sealingKeys(of: before) { _ in true }
         guard let changed = try run(before, with: newKeys, keeping: all, binding: device, check: check) else {
             throw VaultOpener.changedMeanwhile

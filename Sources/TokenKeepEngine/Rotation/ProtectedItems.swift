@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// The items that would lose their protection if the vault's keys are changed.
 ///
-/// Each is a record of the vault, or a sealed item in another module.
+/// Such an item is in a record of the vault, or is a sealed item in another module.
 struct ProtectedItems {
     /// The protection that the vault loses: its password, or its device.
     enum Loss {
@@ -91,7 +91,8 @@ struct ProtectedItems {
     /// Items whose record has a value or pending changes are left out.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         let sealed = try SealedRecords(unlocked.vault).all()
-        // A damaged record is copied unchanged, so it is no reason to stop. Any other failure may be temporary.
+        // A damaged record does not prevent the change, because the record is copied as it is. Any other failure may be
+        // temporary and is thrown.
         if let problem = sealed.problem, problem.status != .corrupt { throw problem }
         return sealed.entries.filter { $0.isAlone && isProtected($0.copies.level, $0.copies.flags) }.map(\.name)
     }

@@ -53,7 +53,8 @@ public struct VaultPasswords: Sendable {
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         guard vault.keys.header.hasPassword else {
-            // Opening throws if somebody has replaced the vault's header by one without a password.
+            // If somebody has replaced the vault's header by a header without a password, this call throws the more
+            // specific error.
             _ = try records.open()
             throw PasswordSlots.noPassword
         }
@@ -69,8 +70,9 @@ public struct VaultPasswords: Sendable {
 
     /// Removes the password. The keyfile then opens every item, under new keys.
     ///
-    /// Ends the key of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``. If its secret is in an index of the
-    /// TPM, it is destroyed just before the new keys are in force, so that no older header opens the level.
+    /// The key of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly`` becomes unusable. If the key's secret is in
+    /// an index of the TPM, the secret is destroyed just before the new keys come into force, so that no older header
+    /// opens the level.
     ///
     /// - Parameter isDestroying: whether to destroy items whose protection requires a password.
     /// - Throws: ``Status/policy`` if items require the password and `isDestroying` is false.
@@ -82,7 +84,8 @@ public struct VaultPasswords: Sendable {
         let passwords = PasswordSlots(records.opener)
         let opened = try passwords.open(
             .password, with: password, keyChange.vault(orThrow: PasswordSlots.noPassword), call)
-        // An earlier, interrupted removal may have destroyed the secret of the level that ends.
+        // An earlier, interrupted removal may have destroyed the secret of the level that the password's removal ends,
+        // so the loss is no error here.
         let unlocked = opened.acceptingLostIndex
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
         let protected = ProtectedItems(store: store, unlocked: unlocked)

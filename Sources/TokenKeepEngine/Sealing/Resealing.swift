@@ -13,7 +13,7 @@ struct Resealing {
         let machine: [UInt8]?
         /// Whether the copy is on another machine, although the record also names a copy on this machine.
         ///
-        /// The item in the module on this machine proves nothing about the module on the other machine.
+        /// The state of the item on this machine then shows nothing about the copy on the other machine.
         var isOnlyElsewhere = false
     }
 
@@ -27,7 +27,7 @@ struct Resealing {
         case absent
     }
 
-    /// The maximum wait for an item's lock, in milliseconds.
+    /// The maximum time, in milliseconds, to wait for an item's lock.
     private static let patience: UInt32 = 5000
     /// The time limit for writing one item back to its module, in milliseconds.
     private static let drainMilliseconds: UInt32 = 60_000
@@ -37,7 +37,8 @@ struct Resealing {
 
     /// Re-encrypts every item under a retiring key, and removes the keys that no item needs any more.
     ///
-    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key decrypts. They are unchanged.
+    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key decrypts. These secrets stay
+    ///   unchanged.
     /// - Throws: the first failure to re-encrypt an item, after all others were tried. A later run may succeed.
     func run(
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
@@ -146,12 +147,13 @@ struct Resealing {
 
     /// Re-encrypts an item: copies it into its record, and from there into its module.
     ///
-    /// If the write to the module is interrupted, it stays pending in the record.
+    /// If the write to the module is interrupted, the write stays pending in the record.
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
         let soon = call.until(Deadline(milliseconds: Resealing.drainMilliseconds))
-        // A pending removal of the service is drained first, so that no item that it covers is written again.
+        // A pending removal of the service is drained first, so that no item is written again that this removal must
+        // remove.
         try reconciler.drainRemoval(before: name, soon, isNeeded: true)
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent
@@ -160,8 +162,7 @@ struct Resealing {
         return drained?.left.isEmpty == true ? .done : .recorded
     }
 
-    /// Whether no record names the item's copy on this machine any more, because a drained removal has removed the
-    /// item.
+    /// Whether the item's record no longer lists the copy on this machine, because a pending removal was applied.
     private func isRemoved(_ item: Item) throws(TokenKeepError) -> Bool {
         guard item.machine == records.hash(of: records.machine) else { return false }
         return try !VaultSealer(records).isHeldSealed(item.name, by: item.module)

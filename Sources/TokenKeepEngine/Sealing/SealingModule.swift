@@ -15,8 +15,8 @@ struct SealingModule: ModuleWrapper {
         try opened(try base.load(name, call), call)
     }
 
-    /// Decrypts a sealed item. Throws ``Status/corrupt`` if the vault sealed the item but the module returns a plain
-    /// one.
+    /// Decrypts an item if the item is sealed. Throws ``Status/corrupt`` if the vault sealed the item but the module
+    /// returns an unsealed item.
     private func opened(_ item: TokenItem, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard let sealer = call.sealer else { return item }
         let name = item.details.name
@@ -46,7 +46,8 @@ struct SealingModule: ModuleWrapper {
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
         var plain = request
-        // The precondition is already checked. The wrapped module knows only the version of the sealed item.
+        // The precondition was checked above. The wrapped module could not check it, because it knows only the version
+        // of the sealed item.
         plain.precondition = .none
         let own = base.protection(of: details.accessLevel, details.flags)
         guard try sealer.seals(details, besides: own, isAcknowledged: request.mayLowerRequirements) else {
@@ -69,8 +70,8 @@ struct SealingModule: ModuleWrapper {
 
     /// The metadata of the item that a save replaces; nil if there is no such item.
     ///
-    /// A save without a precondition also replaces a damaged item, or a plain item instead of a sealed one, which is
-    /// possible if the module did not answer the save of the sealed item.
+    /// A save without a precondition also replaces a damaged item. It also replaces an unsealed item where the record
+    /// lists a sealed copy, which happens if the module did not answer the save of the sealed item.
     private func itemToReplace(
         by request: SaveRequest, _ call: CallContext
     ) throws(TokenKeepError) -> ItemDetails? {

@@ -6,7 +6,7 @@ package struct Stack: Sendable {
     package enum Entry: Sendable {
         /// A line that names a module.
         case line(StackLine)
-        /// A substack. Lines of a substack that end the operation, jump or reset affect only the substack.
+        /// A substack. If a line of a substack ends the operation, jumps or resets, it affects only the substack.
         case substack(Substack)
     }
 

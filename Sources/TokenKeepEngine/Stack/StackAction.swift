@@ -49,8 +49,8 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a failure with this action can become the operation's result.
     ///
-    /// A failure never becomes a success by `ok` or `done`: for a failure, `ok` means the same as `bad`, and `done` the
-    /// same as `die`.
+    /// `ok` and `done` never turn a failure into a success: for a failure, `ok` means the same as `bad`, and `done`
+    /// means the same as `die`.
     var countsFailure: Bool {
         switch self {
         case .ok, .done, .bad, .die: true
@@ -98,7 +98,7 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         return named.first { $0.status == status }?.action ?? others
     }
 
-    /// A copy with this action for a success, unless the line already names one for a success.
+    /// A copy with this action for a success, unless the line already names an action for a success.
     func naming(success action: StackAction) -> StackActions {
         if named.contains(where: { $0.status == .ok }) { return self }
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)

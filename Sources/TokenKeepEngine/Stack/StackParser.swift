@@ -24,7 +24,8 @@ public enum StackParser {
         case module(StackLine)
         /// A line that names another stack.
         ///
-        /// If `isSubstack`, lines of the other stack that end the operation, jump or reset affect only that stack.
+        /// If `isSubstack` is true and a line of the other stack ends the operation, jumps or resets, it affects only
+        /// that stack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 

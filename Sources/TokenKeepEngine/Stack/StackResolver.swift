@@ -6,7 +6,7 @@ struct StackResolver {
     static let maximumDepth = 16
     /// The maximum number of lines of a stack, including the lines of included stacks.
     ///
-    /// Otherwise a few files that each include the next one twice would exhaust the memory.
+    /// Without this limit, a few files that each include the next file twice would exhaust the memory.
     static let maximumLines = 1024
 
     let directories: StackDirectories

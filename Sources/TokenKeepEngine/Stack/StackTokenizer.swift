@@ -110,7 +110,8 @@ struct StackTokenizer {
             || byte == UInt8(ascii: "\n")
     }
 
-    /// Converts bytes of the text to a String. They must begin and end at ASCII characters, to be valid UTF-8.
+    /// Converts bytes of the text to a String. The bytes must be cut out at ASCII characters, so that they are valid
+    /// UTF-8.
     private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
     private func expected(_ what: String, at line: Int) -> TokenKeepError {

@@ -24,8 +24,8 @@ extension ItemTransfer {
     /// Writes the store's items to a new file, encrypted with a passphrase.
     ///
     /// The file contains the items of all namespaces and modules of the stack, except memory-only items. A module that
-    /// cannot list its namespaces is asked only for the store's namespace and those of other modules; the outcome names
-    /// it. The store's timeout applies to each item, not to the whole export.
+    /// cannot list its namespaces is asked only for the store's namespace and for the namespaces of other modules. The
+    /// outcome names such a module. The store's timeout applies to each item, not to the whole export.
     ///
     /// - Parameter isPartial: whether to leave out locked items. If false, a locked item ends the export.
     /// - Throws: ``Status/locked`` if an item is locked; ``Status/duplicate`` if the file exists; the errors of reading
@@ -85,7 +85,7 @@ extension ItemTransfer {
             names.formUnion(listing.items.lazy.filter { $0.accessLevel != .memoryOnly }.map(\.name))
             bound.formUnion(listing.items.lazy.filter(\.accessLevel.needsDevice).map(\.name))
         }
-        // These items are left out before their secrets, which may be locked, are read. The list contains the levels.
+        // The list contains the levels, so these items are left out before their secrets are read, which may be locked.
         outcome.leftOut += bound.count
         names.subtract(bound)
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }

@@ -11,7 +11,7 @@ public struct ImportOutcome: Sendable {
 }
 
 extension ItemTransfer {
-    /// Saves every item of an export file, once the whole file is verified.
+    /// Saves every item of an export file, after the whole file was verified.
     ///
     /// The store's timeout applies to each item, not to the whole import.
     ///
@@ -55,7 +55,7 @@ extension ItemTransfer {
             do throws(TokenKeepError) {
                 try checkRequirements(of: item.details)
             } catch {
-                // The whole file is read before this refusal is thrown, so that a damaged file is reported as CORRUPT.
+                // This refusal is thrown after the whole file was read, so that a damaged file is reported as CORRUPT.
                 refusal = error
             }
         }

@@ -35,7 +35,7 @@ public struct ItemTransfer: Sendable {
             progress: progress)
     }
 
-    /// A copy of the call's context with the time limit of one item. The time begins now, because a prompt may have
-    /// taken long.
+    /// A copy of the call's context with the time limit of one item. The time begins now, because an earlier prompt may
+    /// have taken long.
     func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: store.timeoutMilliseconds)) }
 }

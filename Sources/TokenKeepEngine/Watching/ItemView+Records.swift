@@ -12,7 +12,7 @@ extension ItemView {
 
     /// Reads only the items of some records, and compares them with this view.
     ///
-    /// Takes the same time however many items the store has.
+    /// The time depends on the number of these records, not on the number of the store's items.
     ///
     /// - Parameter records: the file names of all records that may have changed.
     /// - Returns: the changes; nil, with the view unchanged, if only a reading of the whole store can find them.
@@ -49,10 +49,11 @@ extension ItemView {
     /// Reads one item, and compares it with this view; nil if it is unknown whether the item has changed.
     private func look(at name: ItemName, _ store: Store, _ deadline: Deadline) -> Look? {
         let before = entries[name]
-        // If the last list was incomplete, an item that it lacked need not be new.
+        // If the last list was incomplete, an item that is missing from the view is not necessarily new.
         guard before != nil || isWhole else { return nil }
         do throws(TokenKeepError) {
-            // The clock is read first, so that a later reading notices another program's save in the same second.
+            // Read the clock before the item, so that a later reading notices another program's save in the same
+            // second.
             let now = UnixTime.now
             let item = try store.withoutPrompts.details(name, until: deadline)
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
@@ -99,13 +100,13 @@ struct RecordItems {
         if let name = names[record] { return .named(name) }
         do throws(TokenKeepError) {
             if let stored = try store.records.itemName(ofRecord: record) {
-                // The record is the pending removal of a whole service, which concerns an unknown number of items.
+                // The record is the pending removal of a whole service, so it is unknown which items have changed.
                 guard stored.removedService == nil else { return .unreadable }
                 guard stored.isIn(namespace: store.namespace, service: service) else { return .unwatched }
                 names[record] = stored
                 return .named(stored)
             }
-            // No record names an item that was cleared, so the names must come from the view.
+            // No record contains the name of a cleared item, so the name must be found in the view.
             if !isComplete { try complete(with: entries, store) }
             return names[record].map(Found.named) ?? .absent
         } catch {

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The items of a store as a watch last read them, with which it compares the next reading.
+/// The items of a store as a watch last read them. The watch compares the next reading with this view.
 struct ItemView {
     struct Entry {
         let module: String
@@ -13,9 +13,9 @@ struct ItemView {
         let isSettled: Bool
     }
 
-    /// The pause, in milliseconds, before pending changes are drained again after a failure.
+    /// The minimum time, in milliseconds, between a failed drain and the next attempt.
     ///
-    /// Each attempt to drain signals a change, which would make the watch drain again at once.
+    /// Each attempt to drain signals a change. Without the pause, this signal would make the watch drain again at once.
     private static let drainAgain: UInt32 = 30_000
     private var drainAgainAt: Deadline?
 
@@ -27,7 +27,7 @@ struct ItemView {
     var names = RecordItems()
     /// Whether the last list contained the items of every module.
     private(set) var isWhole = false
-    /// Whether an item could not be read, so that the watch may miss a change of it.
+    /// Whether an item could not be read, so that a change of this item may be missed.
     private var hidesSome = true
 
     /// The reason why a watch reads the store again.
@@ -119,7 +119,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // If the last list was incomplete, an item that it lacked need not be new.
+            // If the last list was incomplete, an item that is missing from the view is not necessarily new.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
@@ -127,7 +127,7 @@ struct ItemView {
         let isAllLookedAt = look(forWhatIsNotListed: &found, &reading.changes, now, store, deadline)
         entries = found
         names = RecordItems()
-        // Computed now, because no record will name an item once it is cleared.
+        // Compute the file names now, because no record contains the name of an item after the item was cleared.
         try? names.complete(with: entries, store)
         isWhole = listing.problem == nil
         hidesSome = !isWhole || !isAllLookedAt || deadline.hasPassed

@@ -7,11 +7,11 @@ import TokenKeepRecords
 ///
 /// Each reading of the items is compared with the previous one:
 ///
-/// - A move of an item between modules is not reported, nor is a save of an unchanged item.
+/// - Neither a move of an item between modules nor a save of an unchanged item is reported.
 /// - Several changes of one item may be reported as one.
 /// - Memory-only items are not watched.
-/// - While a module is unreadable, a signalled change is reported as ``ItemChange/listAgain``, and once more when all
-///   modules are readable again.
+/// - While a module is unreadable, a signalled change is reported as ``ItemChange/listAgain``. When all modules are
+///   readable again, ``ItemChange/listAgain`` is reported once more.
 /// - After a change by TokenKeep, the watch reads only the changed item, whatever the number of items.
 /// - A change by another program in the Secret Service is found when the service signals it, or by a regular reading
 ///   every ``lookAgainMilliseconds``, if ``next()`` is called.
@@ -37,7 +37,7 @@ public final class StoreWatch: Sendable {
     /// The failure that left the first reading incomplete; nil if every item was read.
     public let problem: TokenKeepError?
 
-    /// Begins to watch the items of a service; nil watches those of all services.
+    /// Begins to watch the items of a service, or of all services if `service` is nil.
     ///
     /// Reads the present items, within the store's timeout. If an item is unreadable now, the watch later reports
     /// ``ItemChange/listAgain``.
@@ -55,7 +55,7 @@ public final class StoreWatch: Sendable {
             signal?.note()
             return signal != nil
         }
-        // The watch has a cancellation of its own, so that cancelling the store's calls does not cancel its readings.
+        // The watch has a separate cancellation, so that ``Store/cancel()`` does not cancel the watch's readings.
         let cancellation = cancellation ?? Cancellation()
         let beginning = try ItemView.first(
             of: store, service: service, until: StoreWatch.deadline(store, cancellation))
@@ -87,7 +87,7 @@ public final class StoreWatch: Sendable {
     ///
     /// Reads the items, within the store's timeout, if a change was signalled.
     ///
-    /// - Throws: ``Status/forked``.
+    /// - Throws: ``Status/forked`` in a child process made by `fork()`.
     public func next() throws(TokenKeepError) -> ItemChange? {
         try StoreWatch.check(store)
         return state.withLock { state in
@@ -102,7 +102,8 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        // After a failed reading, the next successful one must report the missed changes as if they were signalled now.
+        // After a failed reading, the next successful reading of the whole store must also report the changes that were
+        // missed, so reading single records is not enough.
         if let records = notice.records, !notice.hasLost, !isTime, !state.mustRead,
             let changes = state.view.update(
                 records, from: store, service: service, until: StoreWatch.deadline(store, cancellation))
