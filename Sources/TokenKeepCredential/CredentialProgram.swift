@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// Runs the protocol that the program's file name or the first word after the options names.
+/// Selects a protocol by the program's file name or by the first word after the options, and runs it.
 enum CredentialProgram {
     /// Runs the program. Returns the protocol's exit code if it defines one, otherwise the exit code of `tokenkeep`.
     static func run() -> Int32 {
@@ -37,14 +37,15 @@ enum CredentialProgram {
 
 /// The way in which a protocol reports failures.
 struct FailureReport {
-    /// Whether to write nothing, because the protocol's caller demands silence.
+    /// Whether to write no message and to return the exit code 0, because the protocol's caller demands silence.
     var isSilent: () -> Bool = { false }
-    /// Whether the protocol's caller reads the message from standard output instead of standard error.
+    /// Whether to write the message to standard output, where the protocol's caller reads it, instead of standard
+    /// error.
     var isOutput = false
     /// The exit code of every failure; nil for the exit code of the failure's status.
     var exitCode: Int32?
 
-    /// Writes the failure in one line, and returns the exit code.
+    /// Writes the failure in one line unless the caller demands silence, and returns the exit code.
     func tell(_ error: TokenKeepError) -> Int32 {
         if isSilent() { return Status.ok.exitCode }
         // If standard output cannot be written, a person may still read the message on standard error.

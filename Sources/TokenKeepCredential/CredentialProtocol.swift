@@ -5,19 +5,22 @@ import TokenKeepTerminal
 enum CredentialProtocol: String, CaseIterable {
     case git, docker, cargo, terraform, kubernetes, aws, bazel, token
 
-    /// The file names of the links, each with its protocol.
+    /// The protocol of each link to the program, by the link's file name.
     private static let links: [String: CredentialProtocol] = [
         "git-credential-tokenkeep": .git, "docker-credential-tokenkeep": .docker,
         "cargo-credential-tokenkeep": .cargo, "terraform-credentials-tokenkeep": .terraform,
         "kubectl-tokenkeep": .kubernetes, "bazel-credential-tokenkeep": .bazel,
     ]
 
-    /// The protocol of the link with this path; nil for the program's own name.
+    /// Returns the protocol of the link with this path; nil if the path has any other file name, for example the
+    /// program's own.
     static func named(byProgram path: String?) -> CredentialProtocol? {
         path?.split(separator: "/" as Character).last.flatMap { links[String($0)] }
     }
 
-    /// The protocol with that name. Throws ``Status/invalid`` if there is none.
+    /// Returns the protocol with that name.
+    ///
+    /// - Throws: ``Status/invalid`` if no name is given, or if no protocol has the name.
     static func named(_ name: String?) throws(TokenKeepError) -> CredentialProtocol {
         let all = CredentialProtocol.allCases.map(\.rawValue).joined(separator: ", ")
         guard let name else { throw TokenKeepError(.invalid, "no protocol is named", hint: "one of \(all)") }
@@ -27,7 +30,7 @@ enum CredentialProtocol: String, CaseIterable {
         return found
     }
 
-    /// The way in which the protocol's caller expects failures.
+    /// The way in which the protocol reports failures to its caller.
     var failureReport: FailureReport {
         switch self {
         case .git: FailureReport(isSilent: { GitSettings.isQuiet })

@@ -24,7 +24,7 @@ struct Invocation {
         try readOptions()
     }
 
-    /// Reads options from the request of the protocol's caller.
+    /// Reads options that the protocol's caller passes in its request instead of the command line.
     mutating func read(options: [String]) throws(TokenKeepError) {
         let rest = words
         words = options[...]
@@ -46,9 +46,9 @@ struct Invocation {
         return word
     }
 
-    /// Opens the store without calling a module.
+    /// Opens the store with the options of the command line. Calls no module.
     ///
-    /// - Parameter namespace: the namespace in a request; nil for the namespace in the options.
+    /// - Parameter namespace: the namespace that a request names; nil for the namespace in the options.
     func store(namespace: String? = nil) throws(TokenKeepError) -> Store {
         var configuration = configuration
         if let namespace { configuration.namespace = namespace }
@@ -60,7 +60,7 @@ struct Invocation {
         return try Store(configuration)
     }
 
-    /// The time limit of a call to a server, in milliseconds; nil for the usual limit.
+    /// The time limit, in milliseconds, for a call to a server; nil for the default limit.
     var timeoutMilliseconds: UInt32? {
         configuration.timeoutMilliseconds == 0 ? nil : configuration.timeoutMilliseconds
     }

@@ -23,8 +23,8 @@ extension Status {
 extension TokenKeepError {
     /// The program's exit code for this error.
     ///
-    /// ``Status/io`` of the vault or of this machine's disk gives 7. ``Status/io`` of another module, or for a lack of
-    /// memory, threads or descriptors, gives 4, because such a failure may be temporary.
+    /// ``Status/io`` gives 7 if the vault or this machine's disk failed. It gives 4 if another module failed, or if
+    /// memory, threads or descriptors are exhausted, because such a failure may be temporary.
     package var exitCode: Int32 {
         let isElsewhere = isShortage || (module ?? "vault") != "vault"
         if status == .io, isElsewhere { return Status.unavailable.exitCode }
@@ -34,10 +34,11 @@ extension TokenKeepError {
 
 /// The program's exit codes that do not correspond to a status.
 package enum ExitCodes {
-    /// The reader of standard output has closed it: the code that a shell reports for a program that SIGPIPE ended.
+    /// The exit code if the reader of standard output has closed the pipe. A shell reports the same code for a program
+    /// that SIGPIPE ended.
     package static let readerIsGone: Int32 = 128 + SIGPIPE
-    /// The command exists but cannot be run.
+    /// The exit code, as in a shell, if the program to execute exists but cannot be executed.
     package static let cannotRun: Int32 = 126
-    /// There is no such command.
+    /// The exit code, as in a shell, if the program to execute does not exist.
     package static let noSuchCommand: Int32 = 127
 }

@@ -6,8 +6,8 @@ nonisolated(unsafe) private var arrivedSignal: sig_atomic_t = 0
 
 /// Delays the signals that end the program while a server's answer is pending.
 ///
-/// If the program ended then, the answer would be lost, and with it the session. Several threads may delay signals at
-/// once; the last call of ``release()`` ends the delay.
+/// If the program ended then, the answer and the new refresh token in it would be lost, and the session could not be
+/// renewed any more. Several threads may delay signals at once; the last call of ``release()`` ends the delay.
 package enum HeldSignals {
     private struct State {
         var holders = 0
@@ -17,7 +17,7 @@ package enum HeldSignals {
     private static let numbers = [SIGINT, SIGTERM, SIGHUP]
     private static let state = MutexGuarded(State())
 
-    /// Begins the delay: a signal that arrives from now on is only recorded. An ignored signal stays ignored.
+    /// Begins a delay. Until ``release()``, a signal that arrives is only recorded. An ignored signal stays ignored.
     package static func hold() {
         state.withLock { state in
             state.holders += 1

@@ -4,8 +4,8 @@ package import TokenKeepCore
 
 /// Reads a secret from the terminal without echo.
 ///
-/// The program edits the line itself, because a terminal that edits cuts a line at 4095 bytes, and tokens may be
-/// longer. The terminal's settings are restored before a signal ends or stops the program.
+/// The program processes the keys for erasing itself, because the terminal's own line editing cuts a line at 4095
+/// bytes, and tokens may be longer. The terminal's settings are restored before a signal ends or stops the program.
 package enum HiddenInput {
     /// Prompts for one line on the process's terminal.
     ///
@@ -123,7 +123,8 @@ struct HiddenLine {
 
     /// The error for a secret with several lines.
     ///
-    /// A terminal cannot pass on such a secret, because the shell would read all lines after the first.
+    /// Such a secret is refused, because this program would read only its first line from the terminal, and the shell
+    /// would then execute the other lines as commands.
     func severalLines() -> TokenKeepError {
         TokenKeepError(.invalid, "the \(words.what) has more than one line", hint: words.otherwise)
     }

@@ -5,7 +5,7 @@ package import TokenKeepCore
 /// Editors and shells on Windows put a byte order mark before the text and a carriage return before each line feed.
 /// These bytes are not part of the password.
 package enum PasswordLine {
-    /// The text without a byte order mark at its beginning.
+    /// Returns the text without a byte order mark at its beginning.
     ///
     /// - Parameter name: the name of the source, for errors.
     /// - Throws: ``Status/invalid`` if the text is UTF-16.
@@ -18,7 +18,7 @@ package enum PasswordLine {
         return bytes.dropFirst(ByteOrderMark.length(of: bytes))
     }
 
-    /// A copy of a line without a carriage return at its end.
+    /// Copies a line, without a carriage return at its end, into guarded memory.
     ///
     /// - Throws: ``Status/invalid`` if the line has a carriage return elsewhere, because no keyboard enters one.
     package static func password(

@@ -8,7 +8,7 @@ package struct PasswordSource: Sendable {
         case descriptor(Int32)
     }
 
-    /// The maximum wait for the password from a pipe if the caller sets no limit, in milliseconds.
+    /// The maximum time, in milliseconds, to wait for the password from a pipe, if the caller sets no limit.
     ///
     /// The limit is long, because the writer of the pipe may prompt the user.
     private static let longestWait: UInt32 = 120_000
@@ -39,8 +39,8 @@ package struct PasswordSource: Sendable {
     /// Whether standard input is the source.
     package var isStandardInput: Bool { if case .descriptor(STDIN_FILENO) = place { true } else { false } }
 
-    /// Keeps the password from programs that this process executes: marks the descriptor close-on-exec, or replaces
-    /// standard input by /dev/null.
+    /// Prevents programs that this process executes from reading the password: marks the descriptor close-on-exec, or
+    /// replaces standard input by /dev/null.
     package func hide() {
         guard case .descriptor(let number) = place else { return }
         if number > STDERR_FILENO {
@@ -60,7 +60,7 @@ package struct PasswordSource: Sendable {
 
     /// Reads the first line, without its line end and without a byte order mark.
     ///
-    /// - Parameter milliseconds: the maximum wait for the writer of a pipe; nil for two minutes.
+    /// - Parameter milliseconds: the maximum time to wait for the writer of a pipe; nil for two minutes.
     /// - Throws: ``Status/denied`` if other users may read or change the file; ``Status/invalid`` if the file or
     ///   descriptor does not exist, or the line is empty; ``Status/timedOut`` if nothing is written into a pipe in
     ///   time; ``Status/io`` if the system fails to read the source.
@@ -92,9 +92,10 @@ package struct PasswordSource: Sendable {
         return try firstLine(of: descriptor, name, deadline)
     }
 
-    /// Throws if another user may have written the file or may read it.
+    /// Throws ``Status/denied`` if another user could have written the file, or can read it.
     ///
-    /// A file of root may be readable by all users, because container platforms mount secrets that way.
+    /// A file that belongs to root may be readable by all users, because container platforms mount secrets as such
+    /// files.
     private static func checkOwnerAndMode(of descriptor: Int32, _ name: String) throws(TokenKeepError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {

@@ -6,8 +6,8 @@ package import TokenKeepCore
 package enum ProcessStart {
     /// The arguments exactly as the caller passed them, without the program's name.
     ///
-    /// `CommandLine.arguments` replaces invalid UTF-8, and could therefore name another item. Without `/proc`, it is
-    /// empty.
+    /// `CommandLine.arguments` is not used. It replaces invalid UTF-8, so a name could become that of another item, and
+    /// it is empty if `/proc` is not mounted.
     ///
     /// - Throws: ``Status/invalid`` if an argument is not UTF-8.
     package static func arguments() throws(TokenKeepError) -> [String] {
@@ -29,10 +29,10 @@ package enum ProcessStart {
         return result
     }
 
-    /// Restores the default action of the crash signals, so that a crash prints no memory.
+    /// Restores the default action of the crash signals, so that a crash prints no content of memory.
     ///
-    /// Swift's runtime prints a backtrace with the memory around it, on the terminal or into a log, and this memory may
-    /// contain secrets. An ignored signal stays ignored.
+    /// Without this call, Swift's runtime prints a backtrace and the memory around the crash, on the terminal or into a
+    /// log, and this memory may contain secrets. An ignored signal stays ignored.
     package static func dieSilently() {
         for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV] {
             var action = sigaction()
@@ -45,8 +45,8 @@ package enum ProcessStart {
     /// Opens `/dev/null` for every closed standard descriptor.
     ///
     /// Otherwise, the next opened file would get the number of the closed descriptor, and a secret for standard output
-    /// could be written into a file of the vault. Each `/dev/null` is opened for the wrong direction, so that its use
-    /// fails like that of a closed descriptor.
+    /// could be written into a file of the vault. `/dev/null` is opened for writing as standard input, and for reading
+    /// as the others, so that reads and writes fail as on a closed descriptor.
     package static func occupyStandardDescriptors() {
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
             // open() returns the lowest free number, and all lower descriptors are open by now.

@@ -2,16 +2,14 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A terminal without echo, until its settings are restored.
+/// Turns off the echo of a terminal until the terminal's settings are restored.
 ///
-/// Meanwhile, every signal that would end or stop the program is blocked. A blocked signal wakes
+/// Meanwhile, every signal that would end or stop the program is blocked. A blocked signal ends the wait in
 /// ``waitForInput(question:)``, which restores the terminal and then delivers the signal. No code runs inside a signal
 /// handler.
 final class QuietTerminal {
-    /// The signals that are not blocked.
-    ///
-    /// These are the signals of faults, the signals to a background process that uses its terminal, and the signals
-    /// that neither end nor stop a program.
+    /// The signals that stay unblocked: signals of faults, signals to a background process that uses its terminal, and
+    /// signals that neither end nor stop a program.
     private static let passing = [
         SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGURG, SIGWINCH,
     ]
@@ -47,7 +45,7 @@ final class QuietTerminal {
         }
     }
 
-    /// Turns off echo and the terminal's own line editing. Keys that send signals keep their effect.
+    /// Turns off echo and the terminal's own line editing. Keys that send signals, such as Ctrl-C, keep their effect.
     func silence() throws(TokenKeepError) {
         var settings = saved
         settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | IEXTEN)
@@ -107,7 +105,7 @@ final class QuietTerminal {
         return poll(&poller, 1, 0) > 0
     }
 
-    /// Shows text. Ignores errors, because a terminal that cannot be written to may still be readable.
+    /// Writes text to the terminal. Ignores errors, because a terminal that cannot be written to may still be readable.
     func write(_ text: String) {
         var text = text
         text.withUTF8 { _ = Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }

@@ -11,7 +11,7 @@ package enum SecretInput {
         return try readToEnd(of: STDIN_FILENO)
     }
 
-    /// The secret without a final LF or CR LF.
+    /// Returns the secret without a final LF or CR LF.
     package static func withoutNewline(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let count = secret.withUnsafeBytes { bytes in
             guard bytes.last == UInt8(ascii: "\n") else { return bytes.count }
@@ -20,14 +20,14 @@ package enum SecretInput {
         return count == secret.count ? secret : try secret.prefix(count)
     }
 
-    /// Whether the secret is one line that ends with a line feed, as `echo` writes it.
+    /// Whether the secret contains exactly one line feed, as its last byte, which `echo` would add.
     package static func endsWithTheOnlyNewline(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { bytes in
             bytes.firstIndex(of: UInt8(ascii: "\n")).map { $0 == bytes.endIndex - 1 } ?? false
         }
     }
 
-    /// The error for a secret over the limit, which is refused and never truncated.
+    /// The error for a secret over the limit. Such a secret is refused, not truncated.
     package static func tooLong() -> TokenKeepError {
         TokenKeepError(
             .invalid, "the secret is longer than \(Limits.secret) bytes",
@@ -36,18 +36,20 @@ package enum SecretInput {
 
     /// Reads a descriptor to its end into one guarded buffer.
     ///
-    /// The buffer has one byte more than the longest input, to detect a longer one. It does not grow, because a
-    /// growing buffer would leave copies of the secret in memory.
+    /// The buffer has one byte more than the longest allowed input, so that a longer input is detected. The buffer does
+    /// not grow, because a growing buffer would leave copies of the secret in memory.
     ///
     /// - Parameters:
-    ///   - name: the name of the descriptor, for errors.
+    ///   - name: the name of the descriptor, for error messages.
     ///   - longest: the maximum length of the input, in bytes.
     ///   - tooLong: the error for an input over the limit.
-    ///   - toLineEnd: whether reading may stop after the first line, because the writer of a pipe may keep the pipe
-    ///     open.
-    ///   - deadline: the end of the wait for the writer of a pipe; nil for standard input, because the user may need
-    ///     time.
-    /// - Throws: ``Status/timedOut`` if the writer has sent nothing by the deadline; otherwise the errors of reading.
+    ///   - toLineEnd: whether to stop reading after the first line, because the writer of a pipe may never close the
+    ///     pipe.
+    ///   - deadline: the end of the wait for the writer of a pipe; nil for no limit, for example on standard input,
+    ///     where the user may need time.
+    /// - Throws: ``Status/timedOut`` if the deadline passes before the end of the input or, with `toLineEnd`, of the
+    ///   first line; `tooLong` if the input is too long; or the status that corresponds to the error number of the
+    ///   read.
     package static func readToEnd(
         of descriptor: Int32, named name: String = "standard input", atMost longest: Int = Limits.secret,
         tooLong: TokenKeepError = SecretInput.tooLong(), toLineEnd: Bool = false, until deadline: Deadline? = nil
@@ -77,15 +79,18 @@ package enum SecretInput {
         return try buffer.prefix(count)
     }
 
-    /// Opens a file for reading. A pipe opens even before its writer has opened it; ``readToEnd`` then waits for the
-    /// writer.
+    /// Opens a file for reading. Opening a pipe does not wait until a writer opens the pipe; ``readToEnd`` waits for
+    /// the writer.
     ///
     /// - Returns: the descriptor; a negative number, and the reason in errno, if the file cannot be opened.
     package static func open(_ path: String) -> Int32 {
         Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     }
 
-    /// Waits until a descriptor has bytes or has reached its end. A pipe has no end before its first writer.
+    /// Waits until a descriptor has bytes to read or has reached its end. The end of a pipe is not reached before a
+    /// first writer has opened and closed it.
+    ///
+    /// - Throws: ``Status/timedOut`` if the deadline passes before.
     package static func wait(
         for descriptor: Int32, named name: String, until deadline: Deadline
     ) throws(TokenKeepError) {

@@ -15,7 +15,7 @@ import TokenKeepKeys
 
 /// Writes to standard output and standard error by these rules.
 package enum Terminal {
-    /// The error if the reader of standard output has closed it. The program prints no message for this error.
+    /// The error if the reader of standard output has closed the pipe. The program prints no message for this error.
     package struct OutputClosed: Error {
         package init() {}
     }
@@ -36,24 +36,24 @@ package enum Terminal {
         }
     }
 
-    /// Prints the error that ends the program.
+    /// Prints an error that ends the program, and its hint.
     package static func report(_ error: TokenKeepError) {
         say("tokenkeep: \(words(of: error))", hint: hint(of: error))
     }
 
-    /// An error as one line: the failure, then a semicolon and the hint.
+    /// Returns an error as one line: the failure and, if there is one, a semicolon and the hint.
     package static func line(of error: TokenKeepError) -> String {
         let hint = hint(of: error).map { "; \($0)" } ?? ""
         return printable(words(of: error) + hint)
     }
 
-    /// Prints an error that does not end the program.
+    /// Prints an error that does not end the program, as a warning.
     package static func warn(_ error: TokenKeepError) {
         say("tokenkeep: warning: \(words(of: error))", hint: hint(of: error))
     }
 
-    /// The error's hint; another hint if the vault is locked and `tokenkeep unlock` cannot keep it unlocked on this
-    /// system.
+    /// Returns the error's hint. If the vault is locked and this system cannot keep it unlocked after `tokenkeep
+    /// unlock`, returns the hint to use `tokenkeep run` instead.
     private static func hint(of error: TokenKeepError) -> String? {
         guard error.status == .locked, error.module == "vault", KernelKeyring.obstacle ?? KernelKeyring.probe() != nil
         else { return error.hint }
@@ -68,7 +68,8 @@ package enum Terminal {
     /// Prints a question without a line break, so that the user answers on the same line.
     package static func ask(_ question: String) { writeError(printable(question)) }
 
-    /// Reads the answer to a question of `ask(_:)`. The end of the input counts as no.
+    /// Reads the user's answer to ``ask(_:)``. Returns true for "y" and "yes", false for other answers and at the end
+    /// of the input.
     package static func agrees() -> Bool {
         let answer = readLine()
         if answer == nil { writeError("\n") }
@@ -85,7 +86,7 @@ package enum Terminal {
         return Int(size.ws_col)
     }
 
-    /// Writes text unchanged to standard error. Ignores errors, because they cannot be reported elsewhere.
+    /// Writes text unchanged to standard error. Ignores write errors, because there is no other place to report them.
     package static func writeError(_ text: String) {
         var text = text
         text.withUTF8 { _ = writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
@@ -123,7 +124,7 @@ package enum Terminal {
         return String(cString: words)
     }
 
-    /// Writes all bytes, in as many writes as the kernel needs. Returns 0 or the error number.
+    /// Writes all bytes, with repeated writes if the kernel accepts only a part. Returns 0 or the error number.
     package static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -140,7 +141,7 @@ package enum Terminal {
         return 0
     }
 
-    /// The message of an error. Begins with the module's name unless the status concerns the item or the request.
+    /// Returns the message of an error, after the module's name unless the status concerns the item or the request.
     private static func words(of error: TokenKeepError) -> String {
         guard let module = error.module else { return error.message }
         switch error.status {

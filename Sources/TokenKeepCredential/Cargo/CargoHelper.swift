@@ -79,7 +79,8 @@ enum CargoHelper {
     private static let notFound = TokenKeepError(.notFound, "no token of the registry is kept")
     private static let unknownOperation = "cargo"
 
-    /// Converts a failure to cargo's form: a kind that the protocol defines, or a message.
+    /// Converts a failure to the JSON object that cargo expects: a kind that the protocol defines, or the kind `other`
+    /// with a message.
     private static func failure(_ error: TokenKeepError) throws(TokenKeepError) -> JSONValue {
         let answer = try JSONValue.object()
         switch error.status {

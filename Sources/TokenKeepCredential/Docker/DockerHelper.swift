@@ -41,7 +41,8 @@ enum DockerHelper {
         return text
     }
 
-    /// Saves a credential and removes those of the server's other accounts, because docker knows one account of a server.
+    /// Saves a credential and removes the credentials of the server's other accounts, because docker has only one
+    /// account for each server.
     private static func store(_ request: JSONValue, _ items: CredentialStore) throws(TokenKeepError) {
         guard let server = try request.string("ServerURL"), !server.isEmpty else { throw noServer }
         guard let username = try request.string("Username"), !username.isEmpty else { throw noUsername }

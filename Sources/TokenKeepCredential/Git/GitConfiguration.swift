@@ -6,8 +6,8 @@ enum GitConfiguration {
     /// The maximum time to wait for git, in milliseconds.
     private static let limit: UInt32 = 2_000
 
-    /// The last value of a setting; "true" for a key without a value; nil if the setting is absent, or git does not
-    /// answer in time.
+    /// Returns the last value of a setting; "true" if the setting has a key without a value; nil if the setting is
+    /// absent, or if git does not answer in time.
     ///
     /// - Parameter pattern: a regular expression for the setting's key in lower case.
     static func value(_ pattern: String) -> String? {

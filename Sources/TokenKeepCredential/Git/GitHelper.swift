@@ -4,7 +4,8 @@ import TokenKeepTerminal
 /// git's credential helper: `get`, `store`, `erase`, `capability`.
 struct GitHelper {
     private static let longestExpiry: Int64 = 253_402_300_799
-    /// The prefix of the state that git passes back in `store` and `erase`. The version of the item follows the prefix.
+    /// The prefix of the state that `get` returns and that git passes back in `store` and `erase`. The item's version
+    /// follows the prefix.
     private static let statePrefix = "tokenkeep:"
 
     private let items: CredentialStore
@@ -13,7 +14,7 @@ struct GitHelper {
     private let account: String?
     private let capabilities: [String]
 
-    /// Reads git's request and writes the answer. Ignores operations of later versions of git.
+    /// Reads git's request and writes the answer. Ignores unknown operations, which a later version of git may send.
     static func run(_ invocation: inout Invocation) throws {
         invocation.mayPrompt = invocation.mayPrompt && GitSettings.mayPrompt
         let operation = try invocation.requiredWord("the operation")
@@ -43,7 +44,7 @@ struct GitHelper {
         items = try CredentialStore(invocation)
     }
 
-    /// The service of a request: `git:PROTOCOL://HOST`, followed by `/PATH` if git sends a path.
+    /// Returns the service of the request's item: `git:PROTOCOL://HOST`, followed by `/PATH` if git sends a path.
     private static func service(of request: GitMessage) throws(TokenKeepError) -> String {
         guard let scheme = try request.text("protocol"), !scheme.isEmpty else {
             throw TokenKeepError(.invalid, "the request names no protocol")
@@ -56,7 +57,7 @@ struct GitHelper {
         guard let host = try request.text("host"), !(host.isEmpty && path.isEmpty) else {
             throw TokenKeepError(.invalid, "the request names no host")
         }
-        // With one of these characters in it, a host would name the item of another host with a path.
+        // With one of these characters, a host such as `example.com/path` would name the item of another host.
         guard !host.utf8.contains(where: { "/?#@\\ ".utf8.contains($0) }) else {
             throw TokenKeepError(.invalid, "the request's host has a character that no host has")
         }
@@ -101,7 +102,8 @@ struct GitHelper {
         let isWhole = secret.credential != nil || account != nil && secret.password != nil
         guard isWhole, try !isEphemeral() else { return }
         var expiresAt = try expiry()
-        // git before 2.41 drops the expiry and the refresh token of our answer, so keep those of the present item.
+        // git before 2.41 does not send back the expiry and the refresh token that `get` returned, so keep both from
+        // the present item if its password is the same.
         if let present = try? items.credential(of: service, account ?? ""), !present.isSession,
             let kept = try? GitSecret.read(present), kept.isSame(as: secret)
         {
@@ -117,7 +119,8 @@ struct GitHelper {
         return !["0", "false", "no", "off", ""].contains(value.lowercased())
     }
 
-    /// The time at which the password expires; nil if the request has none. Like git, treats 0 as none.
+    /// Returns the time at which the password expires; nil if the request has no expiry, or an expiry outside the years
+    /// 1970 to 9999. Like git, treats 0 as no expiry.
     private func expiry() throws(TokenKeepError) -> UnixTime? {
         guard let text = try request.text("password_expiry_utc") else { return nil }
         guard let seconds = Int64(text) else {
@@ -128,8 +131,10 @@ struct GitHelper {
 
     // MARK: erase
 
-    /// Erases the refused credential: the item with the given password, otherwise the version that `get` returned,
-    /// otherwise every item that the request names.
+    /// Erases the credential that the server refused.
+    ///
+    /// If the request has a password or a credential, erases only items that contain it. Otherwise erases the version
+    /// of the item that `get` returned or, without that version, every item that the request names.
     private func erase() throws(TokenKeepError) {
         let refused = try GitSecret(request, knowsTypes: true)
         let version = try version()
@@ -137,17 +142,17 @@ struct GitHelper {
             if refused.password != nil || refused.credential != nil {
                 return try GitSecret.read(found).isSame(as: refused)
             }
-            // Only `tokenkeep session logout` ends a session.
+            // A session is not erased here, because only `tokenkeep session logout` ends a session.
             return !found.isSession && (version == nil || version == found.details.version)
         }
         try items.erase(service, account, where: isRefused)
-        // The refused password may be that of an item without an account: git gets no username from such an item, and
-        // asks its user.
+        // The refused password may belong to an item without an account. git gets no username from such an item, so git
+        // prompts its user for a username and names that username here.
         guard let account, !account.isEmpty, refused.password != nil || refused.credential != nil else { return }
         try items.erase(service, "", where: isRefused)
     }
 
-    /// The version of the item that `get` returned; nil if git did not pass our state back.
+    /// Returns the version of the item that `get` returned; nil if git did not pass the state of `get` back.
     private func version() throws(TokenKeepError) -> UInt64? {
         try request.texts("state[]").compactMap { state in
             state.hasPrefix(GitHelper.statePrefix) ? UInt64(state.dropFirst(GitHelper.statePrefix.count)) : nil

@@ -1,11 +1,11 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// A message of git's credential protocol: lines KEY=VALUE up to an empty line or the end of the input.
+/// A message of git's credential protocol: lines `KEY=VALUE` up to an empty line or the end of the input.
 ///
-/// Unknown keys are ignored. The values stay in guarded memory until they are read.
+/// Unknown keys are ignored. The whole message is in guarded memory; a value is copied only when it is read.
 struct GitMessage {
-    /// The maximum length of a line in bytes, line feed included. git cuts longer lines.
+    /// The maximum length of a line in bytes, line feed included. git would truncate a longer line.
     static let longestLine = 65_535
     /// The keys that must not occur twice.
     private static let single: Set<String> = [
@@ -21,8 +21,8 @@ struct GitMessage {
 
     /// Parses a message.
     ///
-    /// - Throws: ``Status/invalid`` if a line is too long, has no key, contains a NUL or a carriage return, or is cut,
-    ///   or if a key of ``single`` occurs twice.
+    /// - Throws: ``Status/invalid`` if a line is too long, has no key, contains a NUL or a carriage return, or has no
+    ///   line feed at its end, or if a key of ``single`` occurs twice.
     init(_ bytes: SecretBytes) throws(TokenKeepError) {
         self.bytes = bytes
         var start = 0
@@ -60,7 +60,7 @@ struct GitMessage {
         }
     }
 
-    /// The value of a key in guarded memory; nil if the key is absent or its value is empty.
+    /// Copies the value of a key into guarded memory; nil if the key is absent or its value is empty.
     func secret(_ key: String) throws(TokenKeepError) -> SecretBytes? {
         guard let place = places[key], !place.isEmpty else { return nil }
         return try bytes.withUnsafeBytes { bytes throws(TokenKeepError) in
@@ -68,12 +68,12 @@ struct GitMessage {
         }
     }
 
-    /// The value of a key that is not secret; nil if the key is absent.
+    /// Returns the value of a key whose value is not secret; nil if the key is absent.
     func text(_ key: String) throws(TokenKeepError) -> String? {
         try places[key].map { place throws(TokenKeepError) in try text(at: place, of: key) }
     }
 
-    /// The values of a key that may occur several times.
+    /// Returns the values of a key that may occur several times, in their order.
     func texts(_ key: String) throws(TokenKeepError) -> [String] {
         var texts: [String] = []
         for place in lists[key] ?? [] { texts.append(try text(at: place, of: key)) }

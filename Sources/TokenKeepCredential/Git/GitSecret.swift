@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The secret of an item of git: a password or, with the attribute `format`=`git`, lines of git's protocol.
+/// The secret of an item for git: a password or, if the item has the attribute `format`=`git`, lines of git's protocol.
 struct GitSecret {
     private static let format = "format"
     private static let lines = "git"
@@ -55,7 +55,8 @@ struct GitSecret {
         return try text.joined()
     }
 
-    /// Whether the credential or, without a credential, the password in `refused` equals this one.
+    /// Whether this secret has the credential of `refused` or, if `refused` has no credential, the password of
+    /// `refused`.
     func isSame(as refused: GitSecret) -> Bool {
         if let credential = refused.credential { return credential == self.credential }
         return refused.password != nil && refused.password == password

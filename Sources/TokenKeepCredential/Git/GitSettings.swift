@@ -1,24 +1,26 @@
 import Glibc
 import TokenKeepCore
 
-/// Reads git's configuration: from the environment, in which git passes that of its command line, and from files.
+/// Reads git's configuration from files and from the environment, in which git passes the settings of its command line.
 enum GitSettings {
-    /// Whether prompts are allowed: neither in background maintenance nor with `GIT_TERMINAL_PROMPT=0`.
+    /// Whether prompts are allowed; false if `GIT_TERMINAL_PROMPT` is 0, and in git's background maintenance.
     static var mayPrompt: Bool {
         if let terminal = text("GIT_TERMINAL_PROMPT"), isFalse(terminal) { return false }
         return !isQuiet
     }
 
-    /// Whether nothing may be written to the terminal: `credential.interactive` is false, as in background maintenance.
+    /// Whether nothing may be written to the terminal, because `credential.interactive` is false, as in git's
+    /// background maintenance.
     ///
-    /// If the environment does not contain the setting, git is run to read its files. Only a helper that may prompt, or
-    /// that fails, queries the setting.
+    /// If the environment does not contain the setting, git is started to read its files. To save that time, only a
+    /// helper that may prompt, or that fails, queries this property.
     static var isQuiet: Bool { isFalse(lastValue ?? configured ?? "true") }
 
     /// The value of `credential.interactive` in files; nil if it is not set.
     private static let configured: String? = GitConfiguration.value("^credential\\.interactive$")
 
-    /// The last value of `credential.interactive` in the environment; nil if it is not set. A key without a value is true.
+    /// The last value of `credential.interactive` in the environment; "true" if the key has no value; nil if it is not
+    /// set.
     private static var lastValue: String? {
         var found: String?
         for (key, value) in parameters + counted where key.lowercased() == "credential.interactive" { found = value }

@@ -4,9 +4,10 @@ import TokenKeepTerminal
 
 /// Reads and writes the JSON objects of the protocols.
 enum JSONRequest {
-    /// Parses one JSON object. Ignores unknown members, and refuses a member that occurs twice.
+    /// Parses one JSON object. Throws ``Status/invalid`` if the bytes are not one JSON object, or if a member occurs
+    /// twice.
     ///
-    /// - Parameter what: the source of the text, for error messages.
+    /// - Parameter what: the source of the bytes, for error messages.
     static func read(_ bytes: SecretBytes, from what: String = "standard input") throws(TokenKeepError) -> JSONValue {
         guard let value = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: RequestInput.longest) }) else {
             throw TokenKeepError(.invalid, "\(what) is not one JSON object with each member once")

@@ -4,10 +4,10 @@ import TokenKeepTerminal
 
 /// Reads requests from standard input into guarded memory. No request may be longer than ``longest`` bytes.
 struct RequestInput {
-    /// The maximum length of a request, in bytes: a secret of 1 MiB with its escapes.
+    /// The maximum length of a request, in bytes. A secret of 1 MiB and the escapes in it fit.
     static let longest = 2 << 20
 
-    /// The bytes that were read after the line that was returned last.
+    /// The bytes that were read but not returned yet; nil before the first line.
     private var rest: SecretBytes?
 
     /// Reads standard input to its end.
@@ -46,8 +46,9 @@ struct RequestInput {
 
     static let cut = TokenKeepError(.invalid, "the request ends within a line")
 
-    /// Returns `input` and the bytes after it. Reads until the buffer is full, `isEnough` is true of the bytes just
-    /// read, or the input ends.
+    /// Returns a copy of `input` followed by the next bytes of standard input, and whether the input has ended.
+    ///
+    /// Reads until the buffer is full, the input ends, or `isEnough` returns true for the bytes that one read returned.
     private static func more(
         after input: SecretBytes, atMost longest: Int, until isEnough: (UnsafeRawBufferPointer) -> Bool
     ) throws(TokenKeepError) -> (SecretBytes, isEnd: Bool) {
@@ -87,7 +88,7 @@ struct RequestInput {
 }
 
 extension SecretBytes {
-    /// Copies the bytes from `start` on into guarded memory of their own.
+    /// Copies the bytes from the offset `start` to the end into new guarded memory.
     func suffix(from start: Int) throws(TokenKeepError) -> SecretBytes {
         try withUnsafeBytes { bytes throws(TokenKeepError) in
             try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[start...]))

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// An output that contains secrets. Its parts are joined in guarded memory and written at once.
+/// Text for standard output that contains secrets. Its parts are joined in guarded memory before they are written.
 struct SecretText {
     private enum Part {
         case text(String)

@@ -4,7 +4,8 @@ import TokenKeepTerminal
 
 /// The `credential_process` of AWS's programs: `aws PROFILE`.
 ///
-/// The item's account is the access key's id. Line 1 of the secret is the secret key, line 2 the session token, if any.
+/// The item's account is the id of the access key. Line 1 of the secret is the secret key; line 2, if present, is the
+/// session token.
 enum AWSHelper {
     /// Writes the access key of a profile.
     static func run(_ invocation: inout Invocation) throws {
@@ -25,7 +26,8 @@ enum AWSHelper {
         try JSONRequest.write(answer)
     }
 
-    /// Splits the secret into its one or two lines. Throws ``Status/invalid`` if the item is not an access key.
+    /// Splits the secret into its one or two lines. Throws ``Status/invalid`` if the item is not an access key: it has
+    /// no account, another number of lines, or a line that is empty or contains a control character.
     private static func lines(of found: Credential) throws(TokenKeepError) -> [SecretBytes] {
         let lines: [SecretBytes] = try found.secret.withUnsafeBytes { bytes throws(TokenKeepError) in
             var lines: [SecretBytes] = []

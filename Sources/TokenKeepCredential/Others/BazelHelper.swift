@@ -2,9 +2,11 @@ import TokenKeepCore
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// Bazel's credential helper, which uv and others also call: `get` returns the headers for an address, and their expiry.
+/// Bazel's credential helper, which uv and other programs call, too. `get` returns HTTP headers for an address, and the
+/// time at which they expire.
 enum BazelHelper {
-    /// The name of an item's attribute for the form of the header: `basic` or `bearer`. Without it, an account means basic.
+    /// The attribute of an item that selects the form of the header: `basic` or `bearer`. Without this attribute, the
+    /// form is `bearer` for a session and for an item without an account, otherwise `basic`.
     private static let attribute = "authorization"
 
     /// Reads the request for an address and writes the headers.
@@ -31,7 +33,7 @@ enum BazelHelper {
         try JSONRequest.write(answer)
     }
 
-    /// The value of the header `Authorization`.
+    /// Returns the value of the header `Authorization`.
     private static func authorization(_ found: Credential) throws(TokenKeepError) -> SecretBytes {
         try found.checkOneLine()
         var text = SecretText()

@@ -6,7 +6,7 @@ import TokenKeepTerminal
 /// The exec plugin of kubectl and other Kubernetes clients. Writes an ExecCredential with a token, or with a client
 /// certificate and its key.
 ///
-/// The service of the item contains the argument NAME. Without an argument, it contains the cluster's address, which
+/// The item's service is `kubernetes:NAME`. NAME is the argument or, without an argument, the cluster's address, which
 /// the client passes if its configuration says `provideClusterInfo: true`.
 enum KubernetesHelper {
     private static let group = "client.authentication.k8s.io/"

@@ -1,16 +1,17 @@
 import TokenKeepCore
 
-/// A certificate and its private key, from one text of PEM blocks.
+/// A certificate and its private key, which were read from one text of PEM blocks.
 struct PEMPair {
-    /// The blocks other than the private key, in their order: the certificate, and those of its issuers.
+    /// The blocks other than the private key, in their order: the certificate and the certificates of its issuers.
     let certificates: SecretBytes
     /// The block of the private key.
     let key: SecretBytes
 
-    /// Takes the blocks apart; nil if no line of the secret begins a block. Other text may stand between the blocks, as
-    /// `openssl x509 -text` writes it.
+    /// Separates the blocks of a PEM text; nil if no line of the secret begins a block. Other text between the blocks
+    /// is ignored, for example the text that `openssl x509 -text` writes.
     ///
-    /// - Throws: ``Status/corrupt`` if the text does not have one key and at least one certificate.
+    /// - Throws: ``Status/corrupt`` if the text does not have exactly one private key and at least one certificate, or
+    ///   if a block begins in the line in which another block ends.
     init?(_ secret: SecretBytes) throws(TokenKeepError) {
         let beginning = "-----BEGIN "
         var keys: [Range<Int>] = []

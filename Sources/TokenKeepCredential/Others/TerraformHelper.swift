@@ -29,8 +29,8 @@ enum TerraformHelper {
         try JSONRequest.write(answer)
     }
 
-    /// Saves a token. Throws if the object has other members, because terraform requires a failure if they cannot be
-    /// stored.
+    /// Saves a token. Throws ``Status/unsupported`` if the object has other members, because this helper cannot store
+    /// them and terraform requires a failure then.
     private static func store(_ request: JSONValue, _ host: String, _ items: CredentialStore) throws(TokenKeepError) {
         guard let token = try request.secretString("token"), request.names == ["token"] else {
             throw TokenKeepError(.unsupported, "terraform's credentials are not a token alone")

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Scheme and host of a web address, in lower case, with the port if the address has one.
+/// The scheme, the host and, if present, the port of a web address, in lower case.
 struct WebOrigin {
     /// The origin in the form `SCHEME://HOST[:PORT]`.
     let text: String
@@ -9,7 +9,7 @@ struct WebOrigin {
 
     /// Parses an address.
     ///
-    /// - Throws: ``Status/invalid`` if the text does not have the form SCHEME://HOST….
+    /// - Throws: ``Status/invalid`` if the text does not begin with `SCHEME://HOST`.
     init(_ address: String) throws(TokenKeepError) {
         let utf8 = Array(address.utf8)
         guard let colon = utf8.firstIndex(of: UInt8(ascii: ":")), colon > 0,

@@ -12,7 +12,7 @@ struct Credential {
 
     var account: String { details.name.account }
 
-    /// The item's name in messages, without an empty account.
+    /// The item's name for messages: the service alone if the account is empty.
     var title: String { account.isEmpty ? details.name.service : details.name.description }
 
     /// Throws ``Status/expired`` if the secret has expired.
@@ -21,8 +21,8 @@ struct Credential {
         throw TokenKeepError(.expired, "\(title) expired at \(expiresAt.iso8601)", hint: hint)
     }
 
-    /// Throws ``Status/invalid`` if a token to save is empty or contains a control character, which lines and headers
-    /// cannot contain.
+    /// Throws ``Status/invalid`` if a token to save is empty or contains a control character. The protocol's lines and
+    /// headers cannot contain control characters.
     static func checkOneLine(_ token: SecretBytes) throws(TokenKeepError) {
         guard token.count > 0 else { throw TokenKeepError(.invalid, "the token is empty") }
         guard !token.hasControlByte else {
@@ -30,14 +30,15 @@ struct Credential {
         }
     }
 
-    /// Refuses a secret that a value of git's protocol does not carry. git keeps passwords with other control characters.
+    /// Throws ``Status/invalid`` if the secret contains a NUL, a line feed or a carriage return, which a value of git's
+    /// protocol cannot contain. git accepts passwords with other control characters.
     func checkGitValue() throws(TokenKeepError) {
         let hasEnd = secret.withUnsafeBytes { bytes in bytes.contains { [0, 0x0A, 0x0D].contains($0) } }
         if hasEnd { try checkOneLine() }
     }
 
-    /// Throws ``Status/invalid`` if the secret contains a control character, for example a line break, which the
-    /// protocol's lines and headers cannot contain.
+    /// Throws ``Status/invalid`` if the secret contains a control character, for example a line feed. The protocol's
+    /// lines and headers cannot contain control characters.
     func checkOneLine() throws(TokenKeepError) {
         guard !secret.hasControlByte else {
             throw TokenKeepError(

@@ -12,15 +12,16 @@ struct CredentialStore {
     /// Opens the store that the command line configures.
     init(_ invocation: Invocation, namespace: String? = nil) throws(TokenKeepError) {
         store = try invocation.store(namespace: namespace)
-        // Never release the store: the process ends after this request, and the kernel closes connections faster than a
-        // release.
+        // Never release the store, because the process ends soon, and the kernel then closes the store's connections
+        // faster than a release would.
         _ = Unmanaged.passRetained(store)
         sessionTimeout = invocation.timeoutMilliseconds
     }
 
     // MARK: Finding
 
-    /// The credential of an account or, if `account` is nil, of the account that was saved last; nil if there is none.
+    /// Returns the credential of an account or, if `account` is nil, of the account that was saved last; nil if there
+    /// is no such credential.
     ///
     /// - Throws: ``Status/locked``, ``Status/unavailable`` and other errors if a module that may have the credential
     ///   did not answer; ``Status/needsLogin`` if the account's session has ended.
@@ -37,7 +38,7 @@ struct CredentialStore {
 
     /// Lists the items of services that begin with `prefix`, without their secrets.
     ///
-    /// - Throws: the error of a module that did not answer, even if another module answered.
+    /// - Throws: the error of a module that did not answer, even if other modules answered.
     func details(ofServicesWith prefix: String) throws(TokenKeepError) -> [ItemDetails] {
         let listing = try listing(nil)
         if let problem = listing.problem { throw problem }
@@ -65,7 +66,7 @@ struct CredentialStore {
     }
 
     /// Lists items. If the vault or a keyring is locked and prompts are allowed, prompts the user to unlock it, as a
-    /// load does.
+    /// load does, and lists the items again.
     private func listing(_ service: String?) throws(TokenKeepError) -> ItemListing {
         let deadline = store.deadline
         do throws(TokenKeepError) {
@@ -106,7 +107,7 @@ struct CredentialStore {
             SaveRequest(name: name, secret: secret, attributes: attributes, expiresAt: expiresAt))
     }
 
-    /// Keeps a session if `secret` is its token, which this program has returned earlier. Otherwise throws
+    /// Leaves a session unchanged if `secret` is the session's token, which an earlier `get` returned. Otherwise throws
     /// ``Status/duplicate``.
     private func keepSession(of name: ItemName, given secret: SecretBytes) throws(TokenKeepError) {
         if try session(of: name).token().value == secret { return }
@@ -116,9 +117,12 @@ struct CredentialStore {
 
     // MARK: Erasing
 
-    /// Erases the credentials for which `isRefused` returns true, of an account or, if `account` is nil, of all accounts.
+    /// Erases the refused credentials of an account or, if `account` is nil, of all accounts of the service.
     ///
-    /// A session is not erased; its token is renewed. An item that another process has saved meanwhile stays.
+    /// A session is not erased. If its token was refused, the token is renewed. An item that another process has saved
+    /// meanwhile stays.
+    ///
+    /// - Parameter isRefused: whether the server refused the credential.
     func erase(
         _ service: String, _ account: String?, where isRefused: (Credential) throws(TokenKeepError) -> Bool
     ) throws(TokenKeepError) {
@@ -134,7 +138,8 @@ struct CredentialStore {
         }
     }
 
-    /// Signs the user out of a service: clears the credentials of all accounts but `kept`, and ends their sessions.
+    /// Signs the user out of a service: clears the credentials of all accounts except `kept`, and ends the sessions of
+    /// these accounts.
     ///
     /// - Returns: whether there was a credential to clear or a session to end.
     func signOut(_ service: String, except kept: String? = nil) throws(TokenKeepError) -> Bool {
@@ -163,7 +168,8 @@ struct CredentialStore {
         do throws(TokenKeepError) {
             try store.clear(service: name.service, account: name.account, ifVersion: details.version)
         } catch {
-            // Another process has saved a new version meanwhile, which stays, or has cleared the item.
+            // A conflict is no failure: another process has meanwhile cleared the item, or has saved a new version,
+            // which stays.
             guard error.status == .conflict else { throw error }
         }
     }

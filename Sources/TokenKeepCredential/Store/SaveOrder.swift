@@ -2,9 +2,9 @@ import TokenKeepCore
 
 /// The order in which the accounts of a service were saved.
 ///
-/// The time of an item's last change is known in seconds. An item that is saved within the same second as the item of
-/// another account, or after the clock was set back, gets the attribute `saved-after`: the time, in milliseconds, at
-/// which it counts as saved.
+/// The time of an item's last change has a resolution of one second. An item that is saved within the same second as an
+/// item of another account, or after the clock was set back, gets the attribute `saved-after`: the time, in
+/// milliseconds, that takes the place of its last change in this order.
 enum SaveOrder {
     private static let attribute = "saved-after"
 
@@ -14,8 +14,8 @@ enum SaveOrder {
         return times.0 == times.1 ? left.name < right.name : times.0 > times.1
     }
 
-    /// Adds `saved-after` to the attributes of an item that is saved now, if the item would not count as the newest
-    /// otherwise.
+    /// Adds `saved-after` to the attributes of an item that is saved now, if the item would otherwise not be the newest
+    /// in this order.
     static func attributes(
         _ attributes: ItemAttributes, of name: ItemName, after items: [ItemDetails]
     ) throws(TokenKeepError) -> ItemAttributes {
