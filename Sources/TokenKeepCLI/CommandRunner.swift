@@ -52,8 +52,8 @@ enum CommandRunner {
 
     /// Refuses an unknown option that begins with `-h`.
     ///
-    /// The parser reads any `-h…` as a cluster of one-letter options, shows the help and ends with success. A token
-    /// that was given as such an argument by mistake would seem to be saved.
+    /// The parser reads any `-h…` as a cluster of one-letter options, shows the help and ends with success. A user who
+    /// passed such a token as an argument by mistake would assume that the token was saved.
     private static func refuseClusteredHelp(_ arguments: [String]) throws(TokenKeepError) {
         let options = arguments.prefix { $0 != "--" }
         guard options.contains(where: { $0.hasPrefix("-h") && $0 != "-h" && $0 != "-help" }) else { return }

@@ -1,6 +1,6 @@
 import TokenKeepTerminal
 
-// Short names for the types of the target that the programs share.
+// Short names for the types of TokenKeepTerminal, the target that the programs share.
 typealias Durations = TokenKeepTerminal.Durations
 typealias ExitCodes = TokenKeepTerminal.ExitCodes
 typealias HeldSignals = TokenKeepTerminal.HeldSignals

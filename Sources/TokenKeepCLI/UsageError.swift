@@ -9,7 +9,7 @@ enum UsageError {
             .invalid, "no command is given", hint: "see tokenkeep \(group.map { $0 + " " } ?? "")--help")
     }
 
-    /// Converts a message to an error: one line in lower case, and a hint.
+    /// Converts a message of the parser to an error: one line in lower case, and a hint.
     static func make(message: String, arguments: [String]) -> TokenKeepError {
         let names = commandNames(arguments.dropFirst())
         var parts = message.split(separator: "\n").map { $0.drop { $0 == " " } }
@@ -26,7 +26,7 @@ enum UsageError {
         return TokenKeepError(.invalid, first, hint: rest.isEmpty ? help : sentence(rest))
     }
 
-    /// The names of the groups and of the command with which the arguments begin.
+    /// Returns the names with which the arguments begin: the groups of commands and the command.
     private static func commandNames(_ arguments: some Sequence<String>) -> [String] {
         var command: any ParsableCommand.Type = TokenKeepCommand.self
         var names: [String] = []

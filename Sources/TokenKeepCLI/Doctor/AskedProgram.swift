@@ -1,9 +1,9 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// Runs a program of another project for a check, in the same way as the program's usual callers.
+/// Runs a program of another project for a check of `doctor`, with the arguments that the program's usual callers pass.
 enum AskedProgram {
-    /// The time limit, in milliseconds, of all programs that one check runs.
+    /// The time limit, in milliseconds, for all programs together that one check runs.
     private static let limit: UInt32 = 3_500
 
     /// The deadline of a check that begins now.
@@ -17,7 +17,8 @@ enum AskedProgram {
         case ended(exitCode: Int32, output: String)
     }
 
-    /// Runs a program, given by its path or by its name on the PATH, without input. Discards its standard error.
+    /// Runs a program, which is given by its absolute path or by its name on the PATH, without input. Discards its
+    /// standard error.
     ///
     /// - Parameter variables: changes to the program's environment, as `NAME=VALUE`.
     static func run(_ program: String, _ arguments: [String], variables: [String] = [], until deadline: Deadline)
@@ -33,7 +34,7 @@ enum AskedProgram {
         }
     }
 
-    /// The path of a program on the PATH; nil if it is not found.
+    /// Finds the path of a program on the PATH; nil if no absolute directory on the PATH contains the program.
     ///
     /// Relative directories are ignored, so that the working directory cannot choose the program.
     static func path(of program: String) -> String? {

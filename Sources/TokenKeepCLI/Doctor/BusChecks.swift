@@ -6,9 +6,9 @@ import TokenKeepSecretService
 
 /// Checks the session bus, the Secret Service on the bus, and the service's default collection.
 struct BusChecks {
-    /// The time limit of all queries together, in milliseconds.
+    /// The time limit, in milliseconds, for all queries to the bus and the service together.
     private static let limit: UInt32 = 4_000
-    /// A command that does not need the session bus.
+    /// The hint to run a command with a message bus of its own, which needs no session bus.
     private static let ownBus = "tokenkeep secret-service run -- COMMAND"
 
     func findings() -> [Finding] {
@@ -26,7 +26,7 @@ struct BusChecks {
         }
     }
 
-    /// The reason why this bus was chosen, in words that follow the bus's address.
+    /// The reason why this bus was chosen, in words that a message appends to the bus's address.
     private static var origin: String {
         if ToolPlaces.variable("DBUS_SESSION_BUS_ADDRESS") != nil { return ", which DBUS_SESSION_BUS_ADDRESS names" }
         if ToolPlaces.variable("XDG_RUNTIME_DIR") != nil { return ", in XDG_RUNTIME_DIR" }
@@ -188,7 +188,8 @@ struct BusChecks {
         guard length > 0 else { return name }
         let file = String(decoding: path[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
             .split(separator: "/" as Character).last.map(String.init)
-        // For a script, the path is that of the interpreter. The path of a replaced file ends in ` (deleted)`.
+        // Use the name of the executable only if it continues the cut name. For a script, the executable is the
+        // interpreter, and the path of a replaced executable ends in ` (deleted)`.
         let isWhole = file?.hasPrefix(name) == true && file?.hasSuffix(" (deleted)") == false
         return name == "exe" || isWhole ? file : name
     }
@@ -202,7 +203,8 @@ struct ActivationFile {
     /// The unit in the line `SystemdService=` or, without that line, the command in `Exec=`; nil if there is neither.
     let program: String?
 
-    /// The file that the bus uses: the first in the bus's order of directories; nil if there is none.
+    /// Reads the file that the bus uses, which is the first one in the bus's order of directories; nil if there is
+    /// none.
     static func first() -> ActivationFile? {
         let home = (try? ToolPlaces.home()).map { "\($0)/.local/share" }
         let own = [ToolPlaces.variable("XDG_RUNTIME_DIR"), ToolPlaces.variable("XDG_DATA_HOME") ?? home]

@@ -7,7 +7,8 @@ struct CargoHelperCheck {
 
     private let folder: String
     private let path: String
-    /// Whether the user or root wrote the file, and its folder is no part of the working directory.
+    /// Whether only the user and root can write the configuration file, and its directory does not depend on the
+    /// working directory.
     private let isTrusted: Bool
 
     static func findings() -> [Finding] {
@@ -50,7 +51,7 @@ struct CargoHelperCheck {
         return .note("helpers", message, because: place(of: first), hint: "tokenkeep setup cargo")
     }
 
-    /// The finding about the only provider of a registry.
+    /// Makes the finding about the provider that the configuration sets for one registry alone.
     private func finding(_ provider: CargoProviders.Provider, for registry: String) -> Finding {
         let message = "cargo uses \(name(provider)) for \(registry) (\(path))"
         guard !CargoHelperCheck.isOurs(provider) else { return tried(provider, message) }
@@ -59,7 +60,7 @@ struct CargoHelperCheck {
             hint: "grep -n -e credential-provider -e credential-alias \(ShellWord.quoted(path))")
     }
 
-    /// The place in which a login leaves the token.
+    /// Describes where `cargo login` puts the token with this provider. `provider` is nil if cargo has no provider.
     private func place(of provider: CargoProviders.Provider?) -> String {
         guard let provider, provider.program != "cargo:token" else {
             return "cargo login writes the token into \(folder)/credentials.toml, in plain text."

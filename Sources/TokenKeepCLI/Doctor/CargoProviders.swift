@@ -7,17 +7,18 @@ struct CargoProviders {
         let alias: String?
     }
 
-    /// The providers that cargo has built in: an alias of their names has no effect.
+    /// The providers that are part of cargo. An alias with the name of such a provider has no effect.
     private static let builtIn = [
         "cargo:token", "cargo:paseto", "cargo:token-from-stdout", "cargo:wincred", "cargo:macos-keychain",
         "cargo:libsecret",
     ]
 
-    /// The providers of all registries without their own, in the order of the file. cargo asks the last provider first.
+    /// The providers for every registry without a provider of its own, in the order of the file. cargo queries the last
+    /// provider first.
     private(set) var global: [Provider] = []
-    /// The only provider of a registry, by the registry's name for people.
+    /// The providers that are set for one registry alone, each with the registry's name for people.
     private(set) var own: [(registry: String, provider: Provider)] = []
-    /// Whether a registry, crates.io included, asks the global providers.
+    /// Whether cargo queries the global providers for at least one registry, crates.io included.
     private(set) var usesGlobal = true
 
     init(in text: String) {
@@ -50,7 +51,7 @@ struct CargoProviders {
         }
     }
 
-    /// Program and arguments: a list as it is, a string by its spaces.
+    /// Returns the program and the arguments in a setting: the strings of a list, or the words of a string.
     private static func words(_ setting: TOMLSettings.Setting) -> [String] {
         setting.isList ? setting.strings : setting.strings.first.map(words) ?? []
     }
@@ -59,7 +60,8 @@ struct CargoProviders {
         text.split(whereSeparator: \.isWhitespace).map(String.init)
     }
 
-    /// The provider that the words name; nil without words. A word with arguments is no alias.
+    /// Returns the provider that the words name; nil if there are no words. An alias is resolved only if it has no
+    /// arguments.
     private static func provider(_ words: [String], _ aliases: [String: [String]]) -> Provider? {
         guard let first = words.first else { return nil }
         guard words.count == 1, !builtIn.contains(first), let program = aliases[first]?.first else {

@@ -17,9 +17,9 @@ struct DoctorCommand: ParsableCommand {
             The exit code is 1 if there is a problem, else 0.
             """.withWholeExamples)
 
-    /// The time limit of all checks together, in milliseconds.
+    /// The time limit, in milliseconds, for all checks together.
     private static let limit: UInt32 = 4_500
-    /// The exit code if there is a problem. Exit code 7 is reserved for damage and disk errors.
+    /// The exit code if a check found a problem. It is not 7, because 7 means damage and disk errors.
     private static let problemsFound: Int32 = 1
 
     @Flag(help: "Write a JSON object.")
@@ -67,7 +67,7 @@ struct DoctorCommand: ParsableCommand {
 
 /// Runs the checks of `doctor` concurrently.
 struct Doctor {
-    /// A check, and the name that its findings have.
+    /// A check, and the name of its findings.
     private struct Check {
         let name: String
         let run: @Sendable () -> [Finding]

@@ -81,7 +81,8 @@ struct EnvironmentCheck {
             "tokenkeep secret-service enable")
     }
 
-    /// The desktops on which Chromium and Electron choose a keyring without an option.
+    /// The desktops, as `XDG_CURRENT_DESKTOP` names them, on which Chromium and Electron use a keyring without a
+    /// command-line option.
     private static let known: Set = [
         "GNOME", "UNITY", "KDE", "XFCE", "PANTHEON", "CINNAMON", "X-CINNAMON", "DEEPIN", "DDE", "LXQT", "UKUI", "MATE",
         "BUDGIE:GNOME",
@@ -97,7 +98,7 @@ struct EnvironmentCheck {
             "code --password-store=gnome-libsecret")
     }
 
-    /// Whether a file of flags already selects the keyring.
+    /// Whether a program's file of command-line flags already selects the keyring.
     private var isForced: Bool {
         guard let home = try? ToolPlaces.home() else { return false }
         let config = ToolPlaces.variable("XDG_CONFIG_HOME") ?? "\(home)/.config"

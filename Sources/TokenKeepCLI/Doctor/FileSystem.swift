@@ -1,13 +1,13 @@
 import Glibc
 
-/// The file system that contains a path, or will contain it once the path is made.
+/// The file system that contains a path or, if the path does not exist yet, will contain the path.
 struct FileSystem {
     /// The kernel's name for the type of the file system, for example `ext4` or `nfs4`.
     private let kind: String
     private let free: UInt64
     private let freeFiles: UInt64
 
-    /// Inspects the path or its nearest existing parent; nil if neither can be inspected.
+    /// Inspects the file system of the path or of its nearest existing parent; nil if the system refuses.
     init?(_ path: String) {
         var path = path
         var system = statvfs()

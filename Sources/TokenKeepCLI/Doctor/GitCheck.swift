@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// Checks git's credential helpers, with the settings that git itself reads.
 struct GitCheck {
-    /// The exit code of git if it does not know an option.
+    /// The exit code of git if git does not know an option.
     private static let usage: Int32 = 129
 
     private let deadline = AskedProgram.deadline
@@ -65,7 +65,8 @@ struct GitCheck {
         return ours(first, list)
     }
 
-    /// Runs our helper as git does, but only if the user or the system configured the helper.
+    /// Runs TokenKeep's helper as git does, but only if the user or the system, not a repository, configured the
+    /// helper.
     private func ours(_ setting: GitSetting, _ list: String) -> Finding {
         guard setting.isOfUser else {
             return .note(

@@ -4,13 +4,14 @@ import TokenKeepTerminal
 struct GitSetting {
     /// The scope of the setting: `system`, `global`, `local`, `worktree`, or `command` for the environment.
     private let scope: String
-    /// The file of the setting, as git shows it.
+    /// The file that contains the setting, in the form that git prints.
     let origin: String
     /// The address in the setting's name; nil for `credential.helper`.
     let address: String?
     let helper: String
 
-    /// Parses git's list: scope, NUL, origin, NUL, name, line feed, value, NUL. A name without a value has no line feed.
+    /// Parses git's output: for each setting scope, NUL, origin, NUL, name, line feed, value, NUL. A name without a
+    /// value has no line feed.
     static func list(_ output: String) -> [GitSetting] {
         let parts = output.split(separator: "\0" as Character, omittingEmptySubsequences: false)
         return stride(from: 0, to: parts.count - 2, by: 3).map { index in
@@ -52,13 +53,14 @@ struct GitSetting {
         }
     }
 
-    /// The helper for messages. Only our own helper has arguments that are known to hold no secret.
+    /// The helper in a form for messages. Arguments are shown only for TokenKeep's own helper, because arguments of
+    /// others may contain a secret.
     var shownHelper: String { isOurs && command != nil ? helper : ShownSetting.helper(helper) }
 
     /// The program and its arguments, as git runs them; nil if only a shell can interpret the helper.
     ///
-    /// The program `git-credential-NAME` is run directly instead of by git, because a repository may define an alias
-    /// for it.
+    /// For a helper NAME, this is the program `git-credential-NAME` and not git, because a repository may define an
+    /// alias of git with the program's name.
     var command: [String]? {
         guard let first = words.first, words.allSatisfy(ShellWord.isPlain) else { return nil }
         guard isCommand || first.hasPrefix("/") else { return ["git-credential-\(first)"] + words.dropFirst() }
@@ -69,7 +71,8 @@ struct GitSetting {
     /// The command that removes the setting.
     var removal: String {
         guard scope != "command" else { return "env | grep GIT_CONFIG" }
-        // The name of the setting holds the whole address.
+        // The name of the setting contains the whole address. If a part of the address must not be shown, the user
+        // edits the file instead.
         if let address, ShownSetting.address(address) != address { return "git config --\(scope) --edit" }
         let name = ShellWord.quoted("credential.\(address.map { $0 + "." } ?? "")helper")
         return "git config --unset-all --\(scope) \(name)"

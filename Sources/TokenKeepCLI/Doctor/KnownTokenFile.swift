@@ -4,16 +4,19 @@ import TokenKeepCore
 struct KnownTokenFile: Sendable {
     /// The path. `~`, `CONFIG`, `DATA` and `RUNTIME` are placeholders for the user's directories.
     let path: String
-    /// An environment variable whose value replaces the path's directory; nil for none.
+    /// The environment variable whose value, if set, replaces the directory of `path`; nil if there is no such
+    /// variable.
     let variable: String?
-    /// A variable of the environment that names another such file, beside the path's.
+    /// The environment variable that names a further file of this kind, beside `path`; nil if there is no such
+    /// variable.
     let fileVariable: String?
     /// The form in which the file holds tokens.
     let content: PlainContent
     /// The command that moves the tokens or ends them. `'FILE'` stands for the path, `'FOLDER'` for its folder, `'LOGIN'`,
     /// `'KUBE-TOKEN'` and `'KUBE-KEY'` for commands with the names in the file.
     let command: String
-    /// The prefix of the services that such items have in the vault; nil if no helper of ours keeps such items.
+    /// The prefix of the services under which TokenKeep's helper saves such tokens in the vault; nil if there is no
+    /// such helper.
     let services: String?
     /// Whether programs read this file before they query a helper, so that the file takes precedence over the vault.
     let comesFirst: Bool
@@ -33,14 +36,16 @@ struct KnownTokenFile: Sendable {
 }
 
 extension KnownTokenFile {
-    // The helper comes first: without it the program would find nothing any more.
+    // Each command sets up the helper before it moves the tokens, because the program would otherwise not find them any
+    // more.
     private static let fromAuths = "tokenkeep import --from docker 'FILE' --remove"
     private static let fromDocker = "tokenkeep setup docker --yes && \(fromAuths)"
     private static let fromPodman = "tokenkeep setup podman --yes && \(fromAuths)"
     private static let fromHelm = "DOCKER_CONFIG='FOLDER' tokenkeep setup docker --yes && \(fromAuths)"
     private static let fromGit =
         "tokenkeep setup git --yes && tokenkeep import --from git-credentials 'FILE' --remove"
-    /// The entry stays: programs that read the file would not find the item.
+    /// The import of `.netrc` has no `--remove`, because programs that read the file would not find the item in the
+    /// vault.
     private static let fromNetrc = "tokenkeep import --from netrc 'FILE'"
     private static let gitOfNetrc = "tokenkeep setup git --yes && tokenkeep save git:https://HOST NAME"
     private static let inGit: PlainContent = [

@@ -3,7 +3,8 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Checks the login: PAM's lines, their positions in the stack, and the outcome of the last login.
+/// Checks the login: the lines of pam_tokenkeep.so in PAM's services, their positions, and the outcome of the last
+/// login.
 struct LoginCheck {
     let place: DoctorPlace
 

@@ -15,7 +15,7 @@ enum MemoryChecks {
         ]
     }
 
-    /// Tries to keep a key in the kernel's keyring for one second.
+    /// Checks whether the kernel's keyring accepts a key, by keeping a test key in it for one second.
     static func kernelKeyring() -> [Finding] {
         if let obstacle = KernelKeyring.obstacle ?? KernelKeyring.probe() {
             let isFull = quota.map { $0.keys.isFull || $0.bytes.isFull } ?? false

@@ -37,7 +37,7 @@ enum OtherHelperChecks {
         return [docker(general, path, answer)] + registries.map { docker(registry: $0, helper: $1, path, answer) }
     }
 
-    /// Makes the finding about the helper of one registry, which docker runs instead of the general helper.
+    /// Makes the finding about a helper that docker runs for one registry instead of the general helper.
     private static func docker(
         registry: String, helper: String, _ path: String, _ answer: AskedProgram.Answer?
     ) -> Finding {
@@ -72,7 +72,7 @@ enum OtherHelperChecks {
         return finding(message, of: answer)
     }
 
-    /// The directory that contains docker's configuration file: docker's option --config takes the directory.
+    /// Returns the directory of docker's configuration file, because docker's option --config takes a directory.
     private static func folder(of path: String) -> String {
         path.split(separator: "/" as Character).dropLast().reduce(into: "") { $0 += "/" + $1 }
     }
@@ -100,7 +100,7 @@ enum OtherHelperChecks {
         return finding(message, of: answer)
     }
 
-    /// Converts our helper's answer to `list` to a finding.
+    /// Converts the answer of TokenKeep's helper to `list` to a finding.
     private static func finding(_ message: String, of answer: AskedProgram.Answer) -> Finding {
         let program = "docker-credential-\(ours)"
         switch answer {
@@ -122,8 +122,8 @@ enum OtherHelperChecks {
 
     /// A script that prints the backends of Python's keyring in their order, or nothing if keyring is not installed.
     ///
-    /// The script first removes the working directory, which `-c` and an empty word of PYTHONPATH add, from the module
-    /// path: the modules there may come from an untrusted archive.
+    /// The script first removes the working directory from Python's module path, because a module there may come from
+    /// an untrusted archive. The option `-c` and an empty entry of PYTHONPATH add the working directory.
     private static let script = """
         import os, sys
         try:
@@ -143,8 +143,8 @@ enum OtherHelperChecks {
     static func python() -> [Finding] {
         let isOver: Bool
         var backends: [String] = []
-        // Pass only absolute directories. With an empty or relative directory, Python would run a module sitecustomize
-        // in the working directory.
+        // Pass only absolute directories. With an empty or relative directory, Python would run a module
+        // `sitecustomize` from the working directory before the script begins.
         let path = ToolPlaces.variable("PYTHONPATH").map { value in
             "PYTHONPATH=" + value.split(separator: ":" as Character).filter { $0.hasPrefix("/") }.joined(separator: ":")
         }

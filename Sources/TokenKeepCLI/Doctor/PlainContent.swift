@@ -1,21 +1,22 @@
 import TokenKeepCore
 
-/// The form in which a file holds tokens.
+/// The format of a file that may contain tokens.
 enum PlainContent: Sendable {
-    /// Settings: names, with the sign that follows. A setting with a value is a token.
+    /// Settings. Each string is the name of a setting for a token, followed by the sign before the value. The file
+    /// contains a token if one of these settings has a value.
     case settings([String])
-    /// The words of `.netrc`.
+    /// The format of `.netrc`.
     case netrc
     /// The file of Python's PlaintextKeyring.
     case pythonKeyring
-    /// A JSON value that is empty without tokens.
+    /// A JSON value. It contains a token unless it is null or empty.
     case json
-    /// Lines: each that is no comment is a token, or ends with one behind a colon.
+    /// Lines. Each line that is no comment is a token or ends with a colon and a token, which may be missing.
     case lines
-    /// Any bytes: a token begins with these characters.
+    /// Any bytes. The file contains a token if these characters, with which each token begins, occur.
     case beginning(String)
 
-    /// Whether bytes of the file hold a token.
+    /// Whether these bytes of the file contain a token.
     func holdsToken(_ bytes: [UInt8]) -> Bool {
         switch self {
         case .settings(let settings):

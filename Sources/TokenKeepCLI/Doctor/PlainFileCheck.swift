@@ -3,14 +3,16 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepTerminal
 
-/// Checks for files that contain tokens in plain text. Reports path, mode and age of a file, but none of its content.
+/// Checks for files that contain tokens in plain text. Reports the path, mode and age of such a file, and nothing of
+/// its content.
 struct PlainFileCheck {
     /// The maximum number of files that are read in one directory.
     private static let most = 64
     /// The maximum number of bytes that are read from one file.
     private static let longest = 1 << 20
 
-    /// The time of the vault's last change of an item, by the prefix of the item's service.
+    /// The time at which an item of the vault last changed, by the prefix of the item's service
+    /// (``PlainFile/services``).
     private let kept: [String: UnixTime]
 
     init() {
@@ -27,7 +29,8 @@ struct PlainFileCheck {
     }
 
     func findings() -> [Finding] {
-        // Two variables may name one file, and a file has an entry for each kind of token that another command moves.
+        // Report each finding once. Two variables may name the same file, and ``PlainFile/known`` has several entries
+        // for a file whose kinds of tokens need different commands.
         var seen: Set<[String?]> = []
         let found = KnownTokenFile.all.flatMap { file in
             paths(of: file).compactMap { finding(file, $0) }.filter { seen.insert([$0.message, $0.hint]).inserted }
@@ -70,7 +73,8 @@ struct PlainFileCheck {
         " git, curl, pip and uv read it before they ask a helper. Take the lines of git's hosts out when they are saved; "
         + "curl asks no helper, and needs its own."
 
-    /// The command with the path in the place of FILE, as a word of the shell, and that of its folder.
+    /// Returns the command with its placeholders replaced by the path, the path's directory and cargo's commands,
+    /// quoted for a shell.
     private static func command(_ command: String, _ path: String, _ bytes: [UInt8]) -> String {
         switch command {
         case "'KUBE-TOKEN'": return KubeUsers.command(for: .token, in: path)
@@ -83,7 +87,7 @@ struct PlainFileCheck {
             .replacing("'LOGIN'", with: login(bytes, path))
     }
 
-    /// The commands for the registries that a file of cargo's has tokens of.
+    /// Returns the commands that move the tokens in a file of cargo, one command for each registry.
     private static func login(_ bytes: [UInt8], _ path: String) -> String {
         let registries = CargoPlainTokens.registries(in: String(decoding: bytes, as: UTF8.self))
         return (registries.isEmpty ? [nil] : registries).map { CargoPlainTokens.commands(for: $0, in: path) }
@@ -108,7 +112,7 @@ struct PlainFileCheck {
         if file.variable == "KUBECONFIG", let list = ToolPlaces.variable("KUBECONFIG") {
             return list.split(separator: ":" as Character).prefix(PlainFileCheck.most).map(String.init)
         }
-        // npm reads its variables in small letters, too.
+        // The name of the variable may also be in lower case, because npm accepts both spellings.
         let other = file.fileVariable.flatMap { ToolPlaces.variable($0) ?? ToolPlaces.variable($0.lowercased()) }
         guard let path = PlainFileCheck.expanded(file) else { return other.map { [$0] } ?? [] }
         guard path.hasSuffix("/*") else { return [path] + (other.map { [$0] } ?? []) }

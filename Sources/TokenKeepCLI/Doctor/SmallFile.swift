@@ -3,12 +3,13 @@ import TokenKeepCore
 
 /// Reads the start of a file, whoever owns the file.
 enum SmallFile {
-    /// The maximum length of a text that is read, in bytes.
+    /// The maximum number of bytes that are read as a text.
     private static let longest = 1 << 16
 
-    /// At most 64 KiB of a regular file, without a byte order mark; nil if it cannot be read or is not UTF-8.
+    /// Reads at most 64 KiB of a regular file as a text without a byte order mark; nil if the file cannot be read or is
+    /// not UTF-8.
     ///
-    /// Files of `/proc` count as regular. A pipe or a device in the file's place is not waited for.
+    /// Files of `/proc` count as regular. If the path names a pipe or a device, returns at once.
     static func text(_ path: String) -> String? {
         bytes(path, longest).flatMap(text)
     }
@@ -16,7 +17,7 @@ enum SmallFile {
     /// Reads at most `limit` bytes of a regular file; nil if it cannot be read.
     static func bytes(_ path: String, _ limit: Int) -> [UInt8]? { read(path, limit)?.bytes }
 
-    /// Reads a text like ``text(_:)``, and tells whether only this program's user and root can write the file.
+    /// Reads a text like ``text(_:)``, and returns whether only this program's user and root can write the file.
     static func textAndTrust(_ path: String) -> (text: String, isTrusted: Bool)? {
         guard let (bytes, status) = read(path, longest), let text = text(bytes) else {
             return nil

@@ -1,6 +1,6 @@
 /// The settings of a TOML text whose values are strings or lists of strings.
 ///
-/// A malformed line is skipped: another program reports it.
+/// A malformed line is skipped, because the program that owns the file reports the error.
 struct TOMLSettings {
     struct Setting {
         /// The names of the tables, and the setting's own name.
@@ -9,7 +9,7 @@ struct TOMLSettings {
         let isList: Bool
     }
 
-    /// The deepest list or inline table that is read.
+    /// The maximum depth of nested lists and inline tables that are read.
     private static let deepest = 16
 
     private let characters: [Character]
@@ -32,13 +32,13 @@ struct TOMLSettings {
 
     private var current: Character? { position < characters.count ? characters[position] : nil }
 
-    /// Reads `NAME = VALUE`. Returns false if there is none.
+    /// Reads `NAME = VALUE`. Returns false if no setting begins here, or if the setting is malformed.
     private mutating func setting(in table: [String], depth: Int) -> Bool {
         guard let path = path(), take("=") else { return false }
         return value(of: table + path, depth)
     }
 
-    /// Reads names with dots between them.
+    /// Reads names with dots between them; nil if a name is missing.
     private mutating func path() -> [String]? {
         var path: [String] = []
         repeat {
@@ -93,7 +93,7 @@ struct TOMLSettings {
         return take("}")
     }
 
-    /// Reads a string in quotation marks of any kind; nil if none begins here.
+    /// Reads a string in quotation marks of any kind; nil if no string begins here.
     private mutating func string() -> String? {
         guard let quote = current, quote == "\"" || quote == "'" else { return nil }
         let isLong = characters[position...].starts(with: [quote, quote, quote])
@@ -125,7 +125,7 @@ struct TOMLSettings {
         }
     }
 
-    /// Skips spaces, and the character if it comes next. Returns whether it does.
+    /// Skips spaces and then `character`. Returns false, after the spaces, if another character follows them.
     private mutating func take(_ character: Character) -> Bool {
         skipSpaces()
         guard current == character else { return false }
@@ -149,7 +149,7 @@ struct TOMLSettings {
         while let character = current, !character.isNewline { position += 1 }
     }
 
-    /// Skips a number, a date or a truth value. Returns false if none is here.
+    /// Skips a number, a date or a truth value. Returns false if the text at this position has no such value.
     private mutating func skipWord() -> Bool {
         let start = position
         while let character = current, !character.isNewline, !",]}#".contains(character) { position += 1 }

@@ -4,9 +4,10 @@ import TokenKeepCore
 /// Searches the bytes of a file for settings with a value. The encoding of the file's other text, UTF-16 included, does
 /// not matter.
 struct TokenScan {
-    /// The bytes without spaces and quotes, so that JSON, YAML, TOML and INI have the same form: name, sign, value.
+    /// The bytes without spaces and quotation marks. In this form, settings of JSON, YAML, TOML and INI are alike:
+    /// name, sign, value.
     private let plain: [UInt8]
-    /// The bytes with each series of blanks as one space, for settings whose sign is a blank.
+    /// The bytes with one space for each series of blanks, to search for settings whose sign is a blank.
     private let words: [UInt8]
 
     init(_ bytes: [UInt8]) {
@@ -32,7 +33,9 @@ struct TokenScan {
         self.words = words
     }
 
-    /// Whether a setting (its name and the sign after the name) has a value in a line that is not a comment.
+    /// Whether a setting has a value in a line that is not a comment.
+    ///
+    /// - Parameter setting: the name of the setting, followed by the sign before the value.
     func hasValue(of setting: String) -> Bool {
         let bytes = setting.hasSuffix(" ") ? words : plain
         return bytes.withUnsafeBytes { text in
@@ -46,7 +49,7 @@ struct TokenScan {
         }
     }
 
-    /// The place of the first such text, from a place on.
+    /// Returns the offset of the first occurrence of `setting` at or after the offset `start`; nil if there is none.
     static func first(_ setting: String, in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard let base = text.baseAddress, let letter = setting.utf8.first else { return nil }
         let length = setting.utf8.count
@@ -70,8 +73,10 @@ struct TokenScan {
         return !isLetter && !isDigit && before != UInt8(ascii: "_") && before != UInt8(ascii: "-")
     }
 
-    /// Whether the text at this offset is a token's value. Text that begins with a brace or `$` is a placeholder, and `null`
-    /// is none. glab writes `!!null` before its tokens, too.
+    /// Whether the text at this offset is the value of a token.
+    ///
+    /// `null`, `~`, and text that begins with `{`, `[`, `<`, `>` or `$`, such as a placeholder, are no values. The
+    /// prefix `!!null`, which glab writes before its tokens, is skipped.
     private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int, of setting: String) -> Bool {
         // The first token of a map or of a table may be in the next line.
         let isTable = setting.hasSuffix("{") || setting.hasSuffix("]")

@@ -25,8 +25,8 @@ enum StackCheck {
 
 /// Checks the vault: its location, its password, its records, its pending writes, and the clock.
 enum VaultChecks {
-    /// The number of free bytes below which space is scarce: a save needs a few KiB, new keys need a second copy of the
-    /// vault.
+    /// The number of free bytes below which a problem is reported. A save needs a few KiB, and a change of keys needs a
+    /// second copy of the vault.
     private static let scarce: UInt64 = 16 << 20
 
     private static func openRecords() throws(TokenKeepError) -> Records {
@@ -92,7 +92,7 @@ enum VaultChecks {
         ]
     }
 
-    /// Checks for records that cannot be read.
+    /// Checks for records that cannot be read, and for files among the records that have no item's name.
     static func records() -> [Finding] {
         guard let records = try? openRecords(), let vault = try? records.open() else { return [] }
         do throws(TokenKeepError) {
@@ -122,7 +122,8 @@ enum VaultChecks {
         return [.ok("records", "\(CountedNouns.items(census.items)) in the vault, none damaged")]
     }
 
-    /// Checks for pending writes, by module and age.
+    /// Checks for pending writes and removals. Makes one finding for each module, separately for this machine and for
+    /// others.
     static func pending() -> [Finding] {
         guard let report = try? Store(StoreConfiguration()).pendingReport else { return [] }
         if let problem = report.problem, report.entries.isEmpty {
@@ -168,7 +169,7 @@ enum VaultChecks {
 }
 
 extension String {
-    /// The text without the prefix; the whole text if it does not begin with the prefix.
+    /// Returns the text without the prefix; the whole text if it does not begin with the prefix.
     fileprivate func dropPrefix(_ prefix: String) -> String {
         hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self
     }

@@ -162,7 +162,7 @@ struct FleetAdminListCommand: ParsableCommand {
     func run() throws {
         let (users, problem) = try admin.open().users()
         try Terminal.write(json ? jsonText(users) : text(users))
-        // The problem is reported after the users who could be listed.
+        // Report the problem only now, after the list of the users who could be read.
         if let problem { throw problem }
     }
 
@@ -210,7 +210,8 @@ struct FleetAdminPruneCommand: ParsableCommand {
     func run() throws {
         let seconds = try Durations.milliseconds(olderThan, of: "--older-than") / 1000
         let administration = try admin.open()
-        // Query the registry once first: its answer contains the registry's time, by which ages are measured.
+        // Query the registry once first, because its answer contains the registry's time, and the ages of devices are
+        // measured by this time.
         _ = try administration.names()
         let (devices, problem) = try administration.old(olderThan: seconds)
         for (user, id, device) in devices {
@@ -293,8 +294,10 @@ struct FleetAdminSignOutCommand: ParsableCommand {
         throw ExitCode(FleetAdminSignOutCommand.unlistedUsers)
     }
 
-    /// The exit code that means only that the fleet does not know the person: a calling program need not try again.
+    /// The exit code if the fleet does not know the person. It has no other meaning, so a calling program need not try
+    /// again.
     private static let unknownUser: Int32 = 8
-    /// The exit code that means only that every possible order is durable, but some users could not be listed.
+    /// The exit code if some users could not be listed, and the orders for all other users are durable. It has no other
+    /// meaning.
     private static let unlistedUsers: Int32 = 9
 }

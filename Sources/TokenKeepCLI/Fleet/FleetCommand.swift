@@ -46,7 +46,7 @@ struct FleetOptions: ParsableArguments {
     func open() throws(TokenKeepError) -> Fleet { try Fleet(fleet, storeOptions.open()) }
 }
 
-/// Describes this machine to a fleet.
+/// Describes this machine for the other devices of a fleet.
 enum ThisMachine {
     /// The machine's name without its domain, at most 64 characters long.
     static var name: String {
@@ -73,7 +73,7 @@ enum ThisMachine {
 
 /// The warnings of the commands `fleet …`.
 enum FleetWarnings {
-    /// Warns if the server's version has known security holes.
+    /// Warns if this version of etcd has known security holes.
     static func check(version: String) {
         guard ServerVersions.hasHoles(version) else { return }
         Terminal.warn(

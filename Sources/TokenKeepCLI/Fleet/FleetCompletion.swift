@@ -2,7 +2,7 @@ import ArgumentParser
 import TokenKeepEngine
 import TokenKeepFleet
 
-/// Completes services, accounts and devices of a fleet from the last list. Does not query the registry.
+/// Completes services, accounts and devices of a fleet from the cached list. Does not query the registry.
 enum FleetCompletion {
     static let services = NameCompletion.completing { store, line in
         sessions(store, line).map(\.value.service)

@@ -97,8 +97,8 @@ enum FleetJSON {
         let revision, secondsAhead: Int64
         let waitingOrders, unreadable, ordersHere: Int
         let lag: Int64
-        /// The seconds until the lease expires; null if there is no lease, or if the registry did not report the lease:
-        /// `isLeaseKnown` is then false.
+        /// The seconds until this device's lease expires; null if there is no lease, or if the registry did not report
+        /// the lease. In the second case, `isLeaseKnown` is false.
         let lease: JSONOutput.Nullable<Int64>
         let isLeaseKnown: Bool
         let unpublished: JSONOutput.Nullable<Int>

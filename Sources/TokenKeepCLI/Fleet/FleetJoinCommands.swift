@@ -65,7 +65,7 @@ struct FleetInitCommand: ParsableCommand {
     }
 }
 
-/// The options of commands by which a device enters a fleet.
+/// The options of the commands that enter this device into a fleet.
 struct FleetEntryOptions: ParsableArguments {
     @Option(
         name: .customLong("name"),
@@ -99,10 +99,10 @@ struct FleetEntryOptions: ParsableArguments {
 
 /// Enters this device into a fleet.
 enum FleetEntry {
-    /// Saves the keys, enters the registry, and completes the fleet's file last, so that a device with file and keys is
-    /// in the fleet.
+    /// Saves the keys, adds the device to the registry, and completes the fleet's file last. Therefore, a device with
+    /// the complete file and the keys is in the fleet.
     ///
-    /// A failed call leaves only files and entries that were there before, or that a repeated call can use.
+    /// After a failure, only files and entries are left that were there before, or that a repeated call can use.
     static func enter(
         _ file: inout FleetFile, _ secrets: FleetSecrets, _ store: Store, name: String?, authority: String?
     ) throws(TokenKeepError) -> Fleet {
@@ -113,7 +113,8 @@ enum FleetEntry {
         do throws(TokenKeepError) {
             var secrets = secrets
             if let present {
-                // An earlier join was interrupted, so the registry may already contain this device: keep the device's id.
+                // The keys are left from a join that was interrupted. Keep the device's id, because the registry may
+                // already contain this device.
                 secrets.device = present.device
                 secrets.fleetKey = present.fleetKey
             }
@@ -130,7 +131,8 @@ enum FleetEntry {
         }
     }
 
-    /// - Throws: ``Status/duplicate`` if this device is in the fleet, or has keys of another fleet with the same name.
+    /// - Throws: ``Status/duplicate`` if this device is in the fleet already, or has the keys of another fleet with the
+    ///   same name.
     private static func check(
         _ present: FleetSecrets?, _ new: FleetSecrets, _ file: FleetFile
     ) throws(TokenKeepError) {
@@ -225,7 +227,7 @@ struct FleetJoinCommand: ParsableCommand {
     /// Replaces the password, the addresses and the authority if this device already belongs to the same user in the
     /// fleet. The device keeps its id.
     ///
-    /// Returns whether the device already belonged to the user.
+    /// - Returns: whether the device already belonged to the user.
     private func renew(
         _ file: inout FleetFile, _ invitation: Invitation, _ store: Store
     ) throws(TokenKeepError) -> Bool {

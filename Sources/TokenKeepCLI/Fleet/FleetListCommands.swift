@@ -187,7 +187,7 @@ struct FleetWatchCommand: ParsableCommand {
             if try FleetWatchCommand.wait(watch, reader) {
                 backoff.reset()
             } else {
-                // While watches end at once, the pause before each new attempt becomes longer.
+                // The pause before a new watch becomes longer as long as each watch ends at once.
                 let pause = backoff.pause(random: UInt32.random(in: 0..<1000))
                 _ = tokenkeep_wait_readable(reader.descriptor, -1, pause)
                 try OutputReader.check()
@@ -195,10 +195,10 @@ struct FleetWatchCommand: ParsableCommand {
         }
     }
 
-    /// Waits for a change, for at most four minutes: the next list keeps the server's token valid. Returns false if the
-    /// watch has ended.
+    /// Waits for a change for at most four minutes. The list that follows keeps the server's token valid, which would
+    /// otherwise expire. Returns false if the watch has ended.
     ///
-    /// - Throws: `OutputClosed` if standard output has lost its reader.
+    /// - Throws: `OutputClosed` if the reader of standard output has closed the pipe.
     private static func wait(_ watch: any RegistryWatch, _ reader: OutputReader) throws(Terminal.OutputClosed) -> Bool {
         let end = Deadline(milliseconds: 240_000)
         while !end.hasPassed {

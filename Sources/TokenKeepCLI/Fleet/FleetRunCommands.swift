@@ -28,7 +28,8 @@ struct FleetRunCommand: ParsableCommand {
     var options: FleetOptions
 
     func run() throws {
-        // A program that does not read its input must not end this process, and the kernel must keep its exit code.
+        // The programs that this process starts need these signal dispositions. They are set once here, so that no
+        // start of a program changes them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
         let sessionOptions = try server.options(options.storeOptions, isForMany: true)
@@ -103,7 +104,7 @@ struct FleetLeaveCommand: ParsableCommand {
         try remove(device, from: fleet)
     }
 
-    /// Forgets the fleet on this device, even if only the file or the keys of the fleet are left.
+    /// Removes the fleet's file and keys from this device, even if only one of them is left.
     private func forget() throws {
         let store = try options.storeOptions.open()
         let name = try options.fleet ?? FleetFile.read(nil).name

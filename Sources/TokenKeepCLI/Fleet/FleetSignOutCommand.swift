@@ -91,7 +91,8 @@ struct FleetSignOutCommand: ParsableCommand {
         }
     }
 
-    /// Prints the providers' pages that list and end sessions, because an order reaches devices and not providers.
+    /// Prints the web pages on which a user can end sessions at the providers, because an order reaches devices and not
+    /// providers.
     private func say(_ orders: [GivenOrder]) {
         let pages = Set(orders.compactMap(\.provider)).sorted().compactMap { name in
             ((try? ProviderFiles.standard.provider(named: name)) ?? nil)?[.sessionsPage]

@@ -20,7 +20,8 @@ struct ForeignEntry {
     /// A warning about the item with advice for the user; nil for no warning.
     var remark: (text: String, hint: String?)?
 
-    /// The entry of an item with this address, which may be another one than the entry's.
+    /// Returns the entry for an item that keeps the address `kept`. If the entry has another address, its ``rest``
+    /// names the address, so that the entry stays in the source.
     func kept(withAddress kept: String?) -> ForeignEntry {
         guard let address, address != kept, rest == nil else { return self }
         var entry = self
@@ -28,9 +29,9 @@ struct ForeignEntry {
         return entry
     }
 
-    /// The entry within the limits of items, without an address that no attribute can hold.
+    /// Checks the limits of items. Returns the entry, without its address if the address is too long for an attribute.
     ///
-    /// - Throws: ``Status/invalid`` for a label or a secret that no item can hold.
+    /// - Throws: ``Status/invalid`` if the label or the secret is too long for an item.
     fileprivate func checked() throws(TokenKeepError) -> ForeignEntry {
         try Limits.checkSecret(count: secret.count)
         try Limits.check(label ?? "", field: "label", atMost: Limits.label)
@@ -60,7 +61,8 @@ struct MalformedEntry {
 struct ForeignEntries {
     var entries: [ForeignEntry] = []
     var malformed: [MalformedEntry] = []
-    /// The ranges of all entries of a JSON list, whose commas are removed with the entries. Empty for other formats.
+    /// The ranges of all entries of a JSON list, which are needed to remove the commas between removed entries. Empty
+    /// for other formats.
     var listed: [Range<Int>] = []
 
     /// Adds the entry that `make` returns or, if `make` throws, a malformed entry.
@@ -91,7 +93,7 @@ struct ForeignEntries {
             if index + 1 < listed.count, !listed[(index + 1)...].allSatisfy(gone.contains) {
                 holes.append(range.lowerBound..<listed[index + 1].lowerBound)
             } else {
-                // No later entry is kept, so the comma before this entry is deleted, too.
+                // No later entry is kept, so also delete the comma before this entry.
                 holes.append((lastKept ?? range.lowerBound)..<(listed.last ?? range).upperBound)
                 break
             }
@@ -111,9 +113,10 @@ enum ForeignFormat: String, CaseIterable {
     case keepassxc = "keepassxc-csv"
     case bitwarden = "bitwarden-json"
 
-    /// The places where the program itself looks for the file, the usual one first; none if the user must name the file.
+    /// The paths at which the program itself looks for the file, the usual path first; empty if the user must name the
+    /// file.
     ///
-    /// - Parameter variable: the value of a variable of the environment; nil if it is not set, or empty.
+    /// - Parameter variable: returns the value of an environment variable; nil if the variable is not set or is empty.
     func usualPaths(home: String, _ variable: (String) -> String?) -> [String] {
         switch self {
         case .pass: [variable("PASSWORD_STORE_DIR") ?? "\(home)/.password-store"]

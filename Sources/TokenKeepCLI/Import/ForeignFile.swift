@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// A file of another program, which is read whole and replaced in one step; or a pipe, which is only read.
+/// A file of another program, which is read as a whole and replaced in one step, or a pipe, which is only read.
 struct ForeignFile {
     /// The maximum length of a file, in bytes.
     private static let longest = 16 << 20
@@ -80,7 +80,7 @@ struct ForeignFile {
         TokenKeepError(.invalid, "\(path) is longer than 16 MiB")
     }
 
-    /// Replaces the file by a copy without these ranges of bytes. Mode and owner stay.
+    /// Replaces the file by a copy without these ranges of bytes. The copy has the same mode and owner.
     ///
     /// If the program is killed, the path names either the old file or the new file.
     ///

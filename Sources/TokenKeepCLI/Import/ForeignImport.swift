@@ -1,22 +1,24 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// Saves the entries of another program's file. An entry counts only after its secret was read back from the store.
+/// Saves the entries of another program's file as items. An entry counts as imported only after its secret was read
+/// back from the store.
 struct ForeignImport {
     let store: Store
     let isReplacing: Bool
     let isDryRun: Bool
 
-    /// The numbers of imported entries, of entries that were present already, and of items that keep another secret.
+    /// The number of imported entries. The two further numbers count entries whose secrets the store had already, and
+    /// entries whose items keep another secret.
     private(set) var imported = 0
     private(set) var present = 0
     private(set) var kept = 0
-    /// The entries that the store refused.
+    /// The number of entries that the store refused.
     private(set) var refused = 0
-    /// The entries whose secrets were read back from the store unchanged.
+    /// The entries whose secrets the store contains, as a read after the save showed.
     private(set) var verified: [ForeignEntry] = []
     private var seen: Set<ItemName> = []
-    /// The items that a dry run would have saved.
+    /// The items that a dry run would have saved, by name.
     private var planned: [ItemName: Kept] = [:]
 
     /// The secret and the address of an item.
@@ -30,8 +32,8 @@ struct ForeignImport {
 
     /// Imports one entry.
     ///
-    /// An entry that the store refuses for reasons of its own, such as a damaged record under its name, is named and
-    /// counted. A failure that meets every entry, such as a locked vault, ends the import.
+    /// If only this entry cannot be saved, for example because the record with its name is damaged, warns and counts
+    /// the entry as refused. If the failure concerns every entry, for example a locked vault, throws.
     ///
     /// - Throws: the failure of a save or a load. Entries that were imported before stay imported.
     mutating func run(_ entry: ForeignEntry) throws(TokenKeepError) {
@@ -46,7 +48,8 @@ struct ForeignImport {
         }
     }
 
-    /// Throws what keeps every entry from being imported, such as a locked vault, before the source's secrets are read.
+    /// Throws the error if no entry can be imported, for example because the vault is locked. The caller checks this
+    /// before the source's secrets are read.
     func checkOpen(for name: ItemName) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             _ = try kept(name)
@@ -60,7 +63,7 @@ struct ForeignImport {
     }
 
     private mutating func transfer(_ entry: ForeignEntry) throws(TokenKeepError) {
-        // If several entries have the same name, programs use the first entry.
+        // If several entries have the same name, the first entry is imported, because programs use the first entry.
         let isFirst = seen.insert(entry.name).inserted
         var present = planned[entry.name]
         if present == nil { present = try kept(entry.name) }

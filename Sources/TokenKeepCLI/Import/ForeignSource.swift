@@ -6,7 +6,7 @@ protocol ForeignSource {
 
     /// Removes exactly these entries from the source.
     ///
-    /// - Parameter removed: is increased by the number of removed entries, even if the call throws.
+    /// - Parameter removed: a counter to which the number of removed entries is added, even if the call throws.
     func remove(_ entries: [ForeignEntry], counting removed: inout Int) throws(TokenKeepError)
 }
 

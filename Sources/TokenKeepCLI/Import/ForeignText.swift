@@ -10,7 +10,9 @@ enum ForeignText {
         try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes))
     }
 
-    /// Decodes escapes that consist of `mark` and two hexadecimal digits, into guarded memory.
+    /// Copies bytes into guarded memory, and decodes escapes that consist of `mark` and two hexadecimal digits.
+    ///
+    /// - Throws: ``Status/corrupt`` if an escape is malformed.
     static func escaped(_ bytes: Slice<UnsafeRawBufferPointer>, by mark: UInt8) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(capacity: bytes.count) { buffer throws(TokenKeepError) in
             var count = 0

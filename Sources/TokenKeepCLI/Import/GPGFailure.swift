@@ -2,15 +2,15 @@ import Glibc
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// Why gpg did not decrypt a file, by its status lines (doc/DETAILS of GnuPG), which have no secret.
+/// The reason why gpg did not decrypt a file, from gpg's status lines (doc/DETAILS of GnuPG). Contains no secret.
 enum GPGFailure {
-    /// The key has a passphrase, for which nobody was asked, or which nobody gave.
+    /// The key needs a passphrase. Nobody could be prompted, nobody answered, or the passphrase was wrong.
     case unanswered(String)
     case noKey
     case noMessage
     case other(String)
 
-    /// Error codes of libgpg-error, in the low 16 bits of what gpg names.
+    /// Error codes of libgpg-error, which are the low 16 bits of the numbers in gpg's status lines.
     private enum Code {
         static let badPassphrase = 11
         static let timeout = 62
@@ -21,9 +21,9 @@ enum GPGFailure {
         static let fullyCancelled = 198
     }
 
-    /// Reads the status lines of a gpg that has ended.
+    /// Reads the status lines after gpg has ended.
     ///
-    /// - Parameter status: the end of a pipe, which does not block.
+    /// - Parameter status: the reading end of the pipe with the status lines. A read of it must not block.
     init(status: Int32, exitCode: Int32) {
         var bytes = [UInt8](repeating: 0, count: 1 << 14)
         let count = max(0, read(status, &bytes, bytes.count))

@@ -41,7 +41,7 @@ struct ImportCommand: ParsableCommand {
               export-program | tokenkeep import --from bitwarden-json -
             """.withWholeExamples)
 
-    /// The time for the writer of a pipe, in milliseconds, without `--timeout`.
+    /// The maximum time, in milliseconds, to wait for the writer of a pipe if `--timeout` is absent.
     private static let longestWait: UInt32 = 120_000
 
     @Argument(help: "The file, or - for standard input; for pass, the folder.", completion: .file())
@@ -104,7 +104,8 @@ struct ImportCommand: ParsableCommand {
         try Terminal.write("imported \(outcome.imported), kept \(outcome.kept)\n")
     }
 
-    /// Replaces this process by the program that reads keyrings. Returns only if this fails, with the error.
+    /// Replaces this process by the program `tokenkeep-secret-service`, which reads keyrings. Returns only if this
+    /// fails, with the error.
     private func importKeyring() throws(TokenKeepError) -> TokenKeepError {
         guard file == nil, storeOptions.stack == nil, storeOptions.namespace.isEmpty else {
             throw TokenKeepError(
@@ -162,7 +163,7 @@ struct ImportCommand: ParsableCommand {
             do throws(TokenKeepError) {
                 try cut(transfer.verified, source, counting: &removed)
             } catch {
-                // The imported items stay, so the numbers are printed before this error is thrown.
+                // Throw this error only after the numbers are printed, because the imported items stay in the store.
                 failure = error
             }
         }
@@ -176,7 +177,8 @@ struct ImportCommand: ParsableCommand {
         if !malformed.isEmpty || transfer.refused > 0 { throw ExitCode(Status.corrupt.exitCode) }
     }
 
-    /// Removes the entries that their items contain completely, and counts the removed entries. Warns of the other entries.
+    /// Removes every entry from the source whose item contains all of it, and counts the removed entries. Warns of each
+    /// entry that stays.
     private func cut(
         _ verified: [ForeignEntry], _ source: any ForeignSource, counting removed: inout Int
     ) throws(TokenKeepError) {
@@ -191,7 +193,7 @@ struct ImportCommand: ParsableCommand {
 
     private func path(of format: ForeignFormat) throws(TokenKeepError) -> String {
         if let file { return file }
-        // Other programs go by the variables.
+        // Use the environment variables that the other programs use, but not if this process has raised privileges.
         let variable = { (name: String) in Privileges.areRaised ? nil : ToolPlaces.variable(name) }
         guard let home = variable("HOME") ?? HomeDirectory.path() else {
             throw TokenKeepError(.invalid, "the user has no home", hint: "name the file")

@@ -23,7 +23,7 @@ enum DockerConfigurationReader {
                 found.refuse(place, "the registry is there twice")
                 continue
             }
-            // docker, too, takes names of members in any case.
+            // Ignore the case of names, because docker ignores it, too.
             let value = member.value.withSmallNames
             if value.hasRepeatedMember {
                 found.refuse(place, "a member is there twice")
@@ -39,7 +39,7 @@ enum DockerConfigurationReader {
         return found
     }
 
-    /// Whether a member has a value beside null and an empty text, which docker takes for none.
+    /// Whether a member has a value. null and an empty text are no values, as for docker.
     private static func isFilled(_ value: JSONTree?, _ bytes: UnsafeRawBufferPointer) -> Bool {
         if case .string(let range)? = value { return !range.isEmpty }
         return !JSONTree.isNull(value, in: bytes)
@@ -86,7 +86,8 @@ enum DockerConfigurationReader {
 enum BitwardenReader {
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
         let tree = JSONTree.parse(bytes)
-        // An export that is encrypted for its account has a list of items, too, but the texts in it are ciphertexts.
+        // Refuse an export that is encrypted for its account: it has a list of items, too, but the texts in the list
+        // are ciphertexts.
         guard tree?.hasRepeatedMember != true else { throw ForeignFormat.foreign("a member is there twice") }
         guard tree?["encrypted"].flatMap({ word($0, bytes) }) != "true" else {
             throw ForeignFormat.foreign("it is encrypted; export it without a password")
@@ -122,7 +123,7 @@ enum BitwardenReader {
         return found
     }
 
-    /// The username of a login; "" if it has none.
+    /// Returns the username of a login; "" if the login has no username.
     private static func account(
         of login: JSONTree, _ bytes: UnsafeRawBufferPointer
     ) throws(TokenKeepError) -> String {
@@ -133,7 +134,8 @@ enum BitwardenReader {
         return text
     }
 
-    /// The first part of a login that the item cannot contain, for example notes; nil if there is none.
+    /// Returns the name of the first part of a login that an item cannot contain, for example notes; nil if there is no
+    /// such part.
     private static func rest(of item: JSONTree, _ login: JSONTree, _ bytes: UnsafeRawBufferPointer) -> String? {
         let parts = [
             ("notes", item["notes"]), ("fields", item["fields"]), ("old passwords", item["passwordHistory"]),

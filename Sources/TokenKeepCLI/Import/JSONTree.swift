@@ -1,6 +1,7 @@
 import TokenKeepCore
 
-/// JSON as ranges of the source's bytes: RFC 8259, at most 32 levels deep. Strings are decoded on demand.
+/// A JSON value whose parts are ranges of the source's bytes (RFC 8259), at most 32 levels deep. Strings are decoded on
+/// demand.
 indirect enum JSONTree {
     case object([(key: String, start: Int, value: JSONTree)], Range<Int>)
     case array([JSONTree], Range<Int>)
@@ -24,19 +25,19 @@ indirect enum JSONTree {
         return values.count == 1 ? values[0].value : nil
     }
 
-    /// Whether the value is an object with two members of one name: programs differ in which of them they read.
+    /// Whether the value is an object with two members of the same name. Programs differ in which of the two they read.
     var hasRepeatedMember: Bool {
         guard case .object(let members, _) = self else { return false }
         return Set(members.map(\.key)).count < members.count
     }
 
-    /// Whether there is no value, or null.
+    /// Whether the value is absent or null.
     static func isNull(_ value: JSONTree?, in bytes: UnsafeRawBufferPointer) -> Bool {
         guard case .other(let range)? = value else { return value == nil }
         return bytes[range].elementsEqual("null".utf8)
     }
 
-    /// The object with the names of its members in small letters; any other value unchanged.
+    /// The object with the names of its members in lower case; any other value unchanged.
     var withSmallNames: JSONTree {
         guard case .object(let members, let range) = self else { return self }
         return .object(members.map { ($0.key.lowercased(), $0.start, $0.value) }, range)
@@ -143,7 +144,7 @@ struct JSONTreeParser {
         return start..<position - 1
     }
 
-    /// Parses a number, true, false or null, without its value.
+    /// Parses a number, true, false or null. Returns only the range, and does not check the spelling.
     private mutating func word() -> JSONTree? {
         let start = position
         while position < bytes.count, isPartOfWord(bytes[position]) { position += 1 }

@@ -24,7 +24,7 @@ enum GitCredentialsReader {
         else { throw malformed }
         let username = try decodedName(rest[..<separator])
         let host = try decodedName(rest[(at + 1)..<hostEnd])
-        // git, too, cuts the slashes at both ends.
+        // Remove the slashes at both ends of the path, as git does.
         var path = try decodedName(rest[hostEnd...].drop { $0 == UInt8(ascii: "/") })
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         let scheme = try ForeignText.name(ForeignText.secret(content[..<colon]))
@@ -85,7 +85,7 @@ enum GitCredentialsReader {
     private static let malformed = TokenKeepError(.corrupt, "this is no address with username and password")
 }
 
-/// Reads `~/.netrc`: words on any number of lines, in which each `machine` begins an entry.
+/// Reads `~/.netrc`, which consists of words on any number of lines. The word `machine` or `default` begins an entry.
 struct NetrcReader {
     private struct Word {
         let range: Range<Int>
@@ -99,7 +99,7 @@ struct NetrcReader {
 
     private let bytes: UnsafeRawBufferPointer
     private var words: [Word] = []
-    /// The places of macros.
+    /// The offsets of the word `macdef`, which begins a macro.
     private var macros: [Int] = []
 
     init(_ bytes: UnsafeRawBufferPointer) {
@@ -120,14 +120,16 @@ struct NetrcReader {
             }
             let end = nextEntry(after: index)
             let fields = Array(words[(index + 1)..<end])
-            // Macros and comments after the entry do not belong to it.
+            // The entry's range ends with the line of its last word, so macros and comments after that line are not
+            // removed with the entry.
             let lastLine = lineEnd(words[end - 1].range.upperBound)
             let range =
                 first.range.lowerBound..<(end < words.count ? min(lastLine, words[end].range.lowerBound) : lastLine)
             if first.means("default") {
                 found.refuse(place, "an entry for all machines has no name")
             } else {
-                // A macro belongs to the machine before it. Without the machine it would be another machine's.
+                // An entry with a macro stays in the source: a macro belongs to the entry before it, so after a removal
+                // the macro would belong to another machine.
                 let nextEntry = end < words.count ? words[end].range.lowerBound : bytes.count
                 let hasMacro = macros.contains { range.lowerBound..<nextEntry ~= $0 }
                 found.add(at: place) { () throws(TokenKeepError) in
@@ -157,7 +159,8 @@ struct NetrcReader {
             } else if field.means("account") {
                 rest = "the account"
             } else if field.means("port") {
-                // Emacs writes one into each entry of ~/.authinfo, often the name of a protocol. The item is the host's.
+                // Emacs writes a port, often the name of a protocol, into each entry of ~/.authinfo. The item has only
+                // the host, so the port is a part that the item cannot contain.
                 rest = "the port"
             } else {
                 throw TokenKeepError(.corrupt, "a word is unknown")
@@ -169,7 +172,7 @@ struct NetrcReader {
             name: try ItemName(service: host, account: login), secret: secret, place: place, range: range, rest: rest)
     }
 
-    /// Whether an entry has a password.
+    /// Whether at least one entry has a password that is not empty.
     var hasPassword: Bool {
         var index = 0
         while index + 1 < words.count {
@@ -180,7 +183,8 @@ struct NetrcReader {
         return false
     }
 
-    /// The index of the word that begins the next entry.
+    /// Returns the index of the word that begins the entry after the word at `index`; the number of words if there is
+    /// no such entry.
     private func nextEntry(after index: Int) -> Int {
         // Skip the values of words, because a value never begins an entry.
         var next = index + (words[index].means("machine") ? 2 : 1)
@@ -200,7 +204,8 @@ struct NetrcReader {
         (bytes[position...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count - 1) + 1
     }
 
-    /// Splits the text into words. Skips comments, and macros up to the next empty line, whose positions go to `macros`.
+    /// Splits the text into words. Skips comments and macros, which end at the next empty line. Appends the offset of
+    /// each macro to `macros`.
     private static func words(of bytes: UnsafeRawBufferPointer, _ macros: inout [Int]) -> [Word] {
         var words: [Word] = []
         var isMacro = false
@@ -213,7 +218,8 @@ struct NetrcReader {
                 rest = rest.drop(while: isSpace)
                 guard let first = rest.first, isValue || first != UInt8(ascii: "#") else { break }
                 let end = wordEnd(rest, isQuoted: first == UInt8(ascii: "\""))
-                // A byte order mark goes with the first entry: readers would take it for a part of the next one.
+                // The first word's range includes a byte order mark, so that both are removed together. Otherwise,
+                // readers would take the mark as a part of the next entry.
                 let start = rest.startIndex == line.content.startIndex ? line.range.lowerBound : rest.startIndex
                 let word = Word(range: start..<end, line: line.number, content: rest[..<end])
                 isMacro = !isValue && word.means("macdef")

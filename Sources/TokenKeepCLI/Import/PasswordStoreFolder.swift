@@ -2,14 +2,14 @@ import Glibc
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// A directory of the program `pass`, with a file for each entry that gpg encrypted.
+/// A directory of the program `pass`, with a file for each entry. Each file is encrypted by gpg.
 ///
 /// The file `a/b/c.gpg` becomes the item of service `a/b` and account `c`, the file `c.gpg` the item of service `c` and
-/// an empty account. The secret is the whole text without the newline at its end.
+/// an empty account. The secret is the whole text without the line feed at its end.
 struct PasswordStoreFolder: ForeignSource {
     /// The maximum time to decrypt one entry, in milliseconds. During this time, gpg may prompt for a passphrase.
     private static let milliseconds: UInt32 = 120_000
-    /// The maximum depth of directories that are read.
+    /// The maximum depth of nested directories that are read.
     private static let deepest = 32
 
     private let root: String
@@ -17,9 +17,10 @@ struct PasswordStoreFolder: ForeignSource {
 
     /// Decrypts every entry of a folder.
     ///
-    /// - Parameter check: throws before an entry is decrypted if the item of this name can be neither loaded nor saved.
-    /// - Throws: ``Status/invalid`` if there is no such folder, ``Status/unavailable`` if gpg is not installed; the error
-    ///   of `check`.
+    /// - Parameter check: called with the name of the first item before any entry is decrypted. Throws if no item can
+    ///   be imported.
+    /// - Throws: ``Status/invalid`` if there is no such folder, ``Status/unavailable`` if gpg is not installed, and the
+    ///   error of `check`.
     init(
         _ path: String, before check: (ItemName) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
@@ -29,7 +30,7 @@ struct PasswordStoreFolder: ForeignSource {
         try collect("", depth: 0, into: &names, &entries)
         names.sort()
         if let name = names.lazy.compactMap({ try? PasswordStoreFolder.itemName($0) }).first { try check(name) }
-        // After one question that nobody answered, gpg asks for no other entry's key.
+        // After one prompt without an answer, do not let gpg prompt for the keys of further entries.
         var mayAsk = true
         for name in names {
             let attempt = try decrypt(name, mayAsk: mayAsk)
@@ -101,16 +102,17 @@ struct PasswordStoreFolder: ForeignSource {
     }
 
     private func decrypt(_ name: String, mayAsk: Bool) throws(TokenKeepError) -> Attempt {
-        // gpg inherits the end of this pipe, and writes there what it does, without a secret: less than a pipe holds.
+        // gpg inherits the writing end of this pipe for its status lines. They contain no secret, and are shorter than
+        // a pipe's buffer, so gpg never blocks.
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
             throw TokenKeepError(.io, "a pipe cannot be made: \(Terminal.describe(errno: errno))")
         }
         defer { for end in ends { close(end) } }
         _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
-        // Another process may still have the other end.
+        // Do not block in a read, because another process may keep the writing end open after gpg has ended.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        // With --quiet, gpg does not say why a key cannot be used.
+        // Do not pass --quiet, because gpg would then not report why a key cannot be used.
         let program = ProgramRun(
             ["/usr/bin/env", "gpg", "--batch", "--status-fd", "\(ends[1])"]
                 + (mayAsk ? [] : ["--pinentry-mode", "error"]) + ["--decrypt", "--", "\(root)/\(name).gpg"])

@@ -1,14 +1,15 @@
-/// An addition to the argument parser's completion script for bash: names with `:`, `@` and `=`.
+/// An addition to the argument parser's completion script for bash, which completes names that contain `:`, `@` or `=`.
 enum BashCompletion {
     private static let firstLine = "#!/bin/bash\n"
 
-    /// Appends the extension to a completion script for bash. Returns any other text unchanged.
+    /// Appends the addition to a completion script for bash. Returns any other text unchanged.
     static func completed(_ text: String) -> String {
         text.hasPrefix(firstLine) && text.contains("_tokenkeep()") ? text + "\n" + joining : text
     }
 
-    /// bash breaks words at `:`, `@` and `=` (`COMP_WORDBREAKS`), and writes its answers with `\:`, `\@`, `\=`. This
-    /// function joins the words again. It takes the part before the text that bash replaces (`$2`) off the answers.
+    /// bash breaks words at `:`, `@` and `=` (`COMP_WORDBREAKS`), and writes these characters as `\:`, `\@` and `\=`
+    /// into a completed word. This function joins the parts of a word again. From each completion it removes the part
+    /// before the text that bash replaces (`$2`).
     private static let joining = """
         _tokenkeep_plain() {
             local text=$1 mark

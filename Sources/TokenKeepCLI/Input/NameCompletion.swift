@@ -3,7 +3,8 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
-/// Completes services and accounts in the shell. Never prompts, and offers nothing while the vault or a keyring is locked.
+/// Completes services and accounts in the shell. Never prompts the user. Offers no names while the vault or a keyring
+/// is locked.
 enum NameCompletion {
     static let services = CompletionKind.custom { words, index, prefix in
         candidates(CompletedLine(words, index).items().map(\.service), prefix)
@@ -23,7 +24,7 @@ enum NameCompletion {
         return candidates(line.sessions().filter { $0.service == line.service }.map(\.account), prefix)
     }
 
-    /// Makes a completion from the names that a function finds in a store.
+    /// Makes a completion that offers the names that `names` finds in the store of the command line.
     static func completing(_ names: @escaping @Sendable (Store, CompletedLine) -> [String]) -> CompletionKind {
         .custom { words, index, prefix in
             let line = CompletedLine(words, index)
@@ -31,7 +32,7 @@ enum NameCompletion {
         }
     }
 
-    /// The names that begin with `prefix` and need no quoting in a shell.
+    /// Returns the names that begin with `prefix` and need no quoting in a shell, sorted.
     private static func candidates(_ names: [String], _ prefix: String) -> [String] {
         let found = Set(names).filter { name in
             // A command would treat a name that begins with a hyphen as an option.
@@ -46,7 +47,7 @@ enum NameCompletion {
 
 /// The words on the shell's command line that precede the completed word.
 struct CompletedLine {
-    /// The time limit of a completion, in milliseconds: a person does not wait longer after a key press.
+    /// The time limit, in milliseconds, of a completion. A person does not wait longer after a key press.
     private static let limit: UInt32 = 2_000
 
     private let words: [String]

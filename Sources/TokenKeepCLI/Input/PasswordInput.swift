@@ -23,7 +23,8 @@ enum PasswordInput {
         return lines
     }
 
-    /// Reads one line of standard input if `inInput` is true, otherwise `source`. Without both, prompts the user.
+    /// Reads a password from standard input if `inInput` is true, otherwise from `source`. If `source` is nil, calls
+    /// `ask`, which prompts the user.
     ///
     /// - Parameter limit: the time limit for the writer of a pipe, in milliseconds; nil for two minutes.
     static func line(
@@ -43,7 +44,8 @@ enum PasswordInput {
         try HiddenInput.ask(question, .password)
     }
 
-    /// Reads a new password from a line of standard input or from `source`. Without both, the user types it twice.
+    /// Reads a new password from a line of standard input or from `source`. If neither is given, the user types the
+    /// password twice.
     ///
     /// Also explains the risk of a weak password.
     static func newPassword(
@@ -86,7 +88,8 @@ enum PasswordInput {
         try HiddenInput.ask("passphrase of the export: ", .passphrase)
     }
 
-    /// Reads the passphrase of a new export from a line of standard input. Without that line, the user types it twice.
+    /// Reads the passphrase of a new export from a line of standard input. If `inInput` is false, the user types the
+    /// passphrase twice.
     ///
     /// Also explains the risk of a weak passphrase.
     static func newPassphrase(inInput: Bool) throws(TokenKeepError) -> SecretBytes {

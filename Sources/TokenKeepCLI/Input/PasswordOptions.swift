@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import TokenKeepCore
 
-/// The options that give the vault's password without a terminal.
+/// The options that supply the vault's password without a terminal.
 struct PasswordOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -28,7 +28,7 @@ struct PasswordOptions: ParsableArguments {
         }
     }
 
-    /// Whether an option gives the password. The environment does not count.
+    /// Whether an option supplies the password. A file that the environment names does not count.
     var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
 
     /// The command-line options that give another TokenKeep program the password of this program's options; empty if
@@ -45,7 +45,8 @@ struct PasswordOptions: ParsableArguments {
         return ["--password-file", String(cString: value)]
     }
 
-    /// Throws if the password would be read from standard input, which contains something else.
+    /// Throws ``Status/invalid`` if the password would be read from standard input, which the command needs for other
+    /// input.
     func refuseStandardInput(because reason: String) throws(TokenKeepError) {
         guard source()?.isStandardInput == true else { return }
         throw TokenKeepError(.invalid, "--password-fd 0 cannot be used here: \(reason)", hint: "use another descriptor")
@@ -59,7 +60,7 @@ struct PasswordOptions: ParsableArguments {
     }
 }
 
-/// The options that give a new password of the vault without a terminal.
+/// The options that supply a new password of the vault without a terminal.
 struct NewPasswordOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The new password: the first line of a file of yours or root's.", valueName: "file"),

@@ -8,7 +8,7 @@ protocol StoreCommand: ParsableCommand {
     /// The options that configure the store and the command's output.
     var options: Options { get }
 
-    /// Checks the arguments before the store is opened. Throws if they are refused.
+    /// Checks the arguments before the store is opened. Throws if the command refuses an argument.
     func prepare() throws
 
     /// Runs the command with the open store.

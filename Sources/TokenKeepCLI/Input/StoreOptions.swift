@@ -27,7 +27,8 @@ struct StoreOptions: StoreOpening {
     /// Opens the store. Calls no module and creates nothing.
     ///
     /// - Parameters:
-    ///   - residentKeys: the object that keeps the keys of the unlocked vault; nil for the kernel's keyring, if possible.
+    ///   - residentKeys: the place that keeps the keys of the unlocked vault; nil for the kernel's keyring, if it can
+    ///     be used.
     ///   - usesPassword: whether a password from the options or the environment unlocks the vault.
     func open(
         _ explainOptions: ExplainOptions?, residentKeys: ClassKeyStore? = nil, usesPassword: Bool = true
@@ -56,12 +57,12 @@ struct StoreOptions: StoreOpening {
         return try Store(configuration)
     }
 
-    /// The time limit of `--timeout`, in milliseconds; nil without the option.
+    /// The time limit of the option `--timeout`, in milliseconds; nil if the option is absent.
     func limit() throws(TokenKeepError) -> UInt32? {
         try timeout.map { text throws(TokenKeepError) in try Durations.timeout(text) }
     }
 
-    /// Makes the name of an item in the namespace.
+    /// Makes the name of an item in the namespace that the options select.
     func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: namespace, service: service, account: account)
     }
@@ -69,7 +70,7 @@ struct StoreOptions: StoreOpening {
     /// Reads the vault's password: a line of standard input if `inInput` is true, otherwise the source in the options
     /// or the environment, otherwise a prompt on the terminal.
     ///
-    /// Throws instead of prompting if the vault of `store` has no password.
+    /// If a prompt would be needed but the vault of `store` has no password, throws instead.
     func password(
         of store: Store, inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
     ) throws(TokenKeepError) -> SecretBytes {
@@ -82,7 +83,8 @@ struct StoreOptions: StoreOpening {
         }
     }
 
-    /// Reads a new password of the vault from the same sources as ``password(of:inInput:orAsk:)``. A prompt appears twice.
+    /// Reads a new password of the vault from the same sources as ``password(of:inInput:orAsk:)``. At a prompt, the
+    /// user types the password twice.
     func newPassword(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
         try refuseTwoPasswords(inInput)
         return try PasswordInput.newPassword(inInput: inInput, or: passwordOptions.source(), within: limit())

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepSecretService
 
-/// Searches the Secret Service for the items of every program.
+/// A search of the Secret Service for items, whichever program saved them.
 struct ItemSearch {
     /// The attributes in which programs store the service of an item.
     private static let serviceAttributes = ["service", "server", "Title", "profile"]
@@ -34,7 +34,8 @@ struct ItemSearch {
         guard let service else { return try search([attributes]) }
         let searches = ItemSearch.serviceAttributes.map { attributes.merging([$0: service]) { given, _ in given } }
         var found = try search(searches)
-        // A given attribute replaces the service in the search for the same attribute, so check the service of each item.
+        // If a given condition has the name of a service attribute, the search had only the condition's value for it,
+        // so check the service of each item.
         found.keep { item in ItemSearch.serviceAttributes.contains { item.attributes[$0] == service } }
         return found
     }
@@ -84,7 +85,7 @@ extension FoundItem {
         return schema == "org.freedesktop.Secret.Generic" ? "" : schema
     }
 
-    /// The service of the item; "" if no known attribute names a service.
+    /// The service of the item; "" if the item has none of the attributes in which programs store a service.
     var service: String {
         for name in ["service", "tokenkeep:service", "server", "Title", "profile", "app_id", "origin_url"] {
             if let value = attributes[name] { return value }
@@ -92,7 +93,7 @@ extension FoundItem {
         return ""
     }
 
-    /// The account of the item; "" if no known attribute names an account.
+    /// The account of the item; "" if the item has none of the attributes in which programs store an account.
     var account: String {
         for name in ["username", "account", "tokenkeep:account", "user", "UserName"] {
             if let value = attributes[name] { return value }

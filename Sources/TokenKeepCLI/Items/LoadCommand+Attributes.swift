@@ -15,7 +15,8 @@ extension LoadCommand {
         }
     }
 
-    /// Writes the secret of the only item with the given attributes, whichever program saved the item.
+    /// Writes the secret of the only item with the given attributes to standard output, whichever program saved the
+    /// item.
     func writeFound() throws {
         let search = try ItemSearch(service: service, attributes: attribute, timeout: options.store.timeout)
         let found = try search.run()

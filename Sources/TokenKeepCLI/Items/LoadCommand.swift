@@ -83,7 +83,7 @@ struct LoadCommand: ParsableCommand {
     /// The only account of the service.
     ///
     /// - Throws: ``Status/invalid`` if the service has several accounts, ``Status/notFound`` if it has none, and the
-    ///   problem of an incomplete list, because another account may exist.
+    ///   error of a module that could not be listed, because that module may have another account.
     private func onlyAccount(
         of service: String, _ store: Store, _ deadline: Deadline
     ) throws(TokenKeepError) -> String {
@@ -106,11 +106,13 @@ struct LoadCommand: ParsableCommand {
         return account
     }
 
-    /// On a terminal, adds a hint to an error: the nearest service or, if the service exists, its nearest account.
+    /// Adds a hint to an error if standard error is a terminal: the service with the most similar name or, if the
+    /// service exists, its account with the most similar name.
     private func hinting(
         _ error: TokenKeepError, of service: String, account: String?, _ deadline: Deadline
     ) -> TokenKeepError {
-        // Without a person to read the hint, skip the list, which may take seconds. Never prompt or unlock for a hint.
+        // If no person reads the hint, do not list the items, which may take seconds. Never prompt or unlock for a
+        // hint.
         guard Terminal.showsErrors else { return error }
         var options = self.options.store
         options.interactive = false
@@ -133,7 +135,8 @@ struct LoadCommand: ParsableCommand {
         return milliseconds / 1000 + (milliseconds % 1000 == 0 ? 0 : 1)
     }
 
-    /// Throws if an item expires too soon, and warns if an item has expired.
+    /// Throws ``Status/expired`` if an item has expired, or expires within `freshSeconds`. If `freshSeconds` is nil,
+    /// only warns if the item has expired.
     private func check(_ item: ItemDetails, freshSeconds: Int64?) throws(TokenKeepError) {
         guard let expiry = item.expiresAt else { return }
         let now = UnixTime.now

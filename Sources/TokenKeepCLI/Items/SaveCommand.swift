@@ -122,8 +122,8 @@ struct SaveCommand: StoreCommand {
 
     /// Throws if the stack may save the item in the memory of this process.
     ///
-    /// When the command ends, the saved item would be lost without a message, and so would the copy that a later module
-    /// of the stack had.
+    /// Such an item would be lost without a message when the command ends. The save would also remove an earlier item
+    /// with this name from the later modules of the stack.
     private static func refuseSavingInMemory(_ store: Store) throws(TokenKeepError) {
         guard !store.savingModules.contains("memory") else {
             throw TokenKeepError(
@@ -195,7 +195,7 @@ struct SaveCommand: StoreCommand {
 
 /// Parses versions of items.
 enum Versions {
-    /// Parses a version as `load --json` shows it. Throws ``Status/invalid`` for 0 and any other text.
+    /// Parses a version in the form that `load --json` shows. Throws ``Status/invalid`` for 0 and for other text.
     static func parse(_ text: String) throws(TokenKeepError) -> UInt64 {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let version = UInt64(text), version != 0

@@ -29,7 +29,8 @@ struct WatchCommand: StoreCommand {
 
     func run(_ store: Store) throws {
         let watch = try StoreWatch(store, service: service)
-        // The watch continues, because the problem may end while the watch runs. The warning explains missing events.
+        // The watch continues, because the problem may end while the watch runs. The warning tells the user why events
+        // are missing.
         if let problem = watch.problem { Terminal.warn(problem) }
         try show(.listAgain)
         while true {
@@ -47,9 +48,9 @@ struct WatchCommand: StoreCommand {
         try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
     }
 
-    /// Waits until a watch has a change, or `milliseconds` have passed. A limit of -1 means no limit.
+    /// Waits until a watch has a change, or until `milliseconds` have passed. -1 means no time limit.
     ///
-    /// - Throws: `OutputClosed` if standard output has lost its reader.
+    /// - Throws: `OutputClosed` if the reader of standard output has closed the pipe.
     static func wait(for descriptor: Int32, milliseconds: Int32) throws {
         var pollers = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),

@@ -14,7 +14,7 @@ extension LastLogin {
         }
     }
 
-    /// The remedy; nil if the login unlocked the vault.
+    /// The advice for the user after this outcome; nil if the login unlocked the vault.
     var hint: String? {
         switch outcome {
         case .unlocked: nil

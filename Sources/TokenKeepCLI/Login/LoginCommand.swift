@@ -20,12 +20,13 @@ struct LoginCommand: CommandGroup {
         ])
 }
 
-/// The option of the commands that `pam_tokenkeep.so` runs. These commands print nothing; the exit code is the answer.
+/// The option of the commands that `pam_tokenkeep.so` runs. These commands print nothing and report their result by the
+/// exit code.
 struct LoginOptions: ParsableArguments {
     @Option(help: "The name of the PAM service.")
     var service: String
 
-    /// Runs one call of the login, and throws the call's result as the exit code.
+    /// Runs one step of a login, and throws the step's result as the program's exit code.
     func run(_ body: (VaultLogin) throws(TokenKeepError) -> LoginResult) throws {
         let result: LoginResult
         do throws(TokenKeepError) {
@@ -38,7 +39,7 @@ struct LoginOptions: ParsableArguments {
         throw ExitCode(result.rawValue)
     }
 
-    /// Whether the user has an open session: logind has made the user's directory in `/run/user`.
+    /// Whether the user has an open session, which is the case if logind has made the user's directory in `/run/user`.
     private static var hasSession: Bool {
         var status = stat()
         return lstat("/run/user/\(geteuid())", &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -103,9 +104,10 @@ struct LoginPasswordCommand: ParsableCommand {
     }
 }
 
-/// `tokenkeep login purge`: run as the user by `tokenkeep-purge` after the end of the user's last session.
+/// `tokenkeep login purge`. The program `tokenkeep-purge` runs this command as the user after the user's last session
+/// has ended.
 ///
-/// Touches no file, because the home may be gone by then.
+/// The command touches no file, because the user's home directory may no longer be mounted.
 struct LoginPurgeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge", abstract: "Lock every vault of the user.", shouldDisplay: false)

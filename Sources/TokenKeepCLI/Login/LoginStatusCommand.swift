@@ -38,7 +38,8 @@ struct LoginReport {
     let vault: VaultState
     let note: LastLogin?
     let services: [PAMServices.Found]
-    /// Whether the last login gave the module no password, because the PAM service has no `auth` line of the module.
+    /// Whether pam_tokenkeep.so got no password at the last login because the PAM service has no `auth` line of the
+    /// module.
     let lacksAuthLine: Bool
 
     /// The remedy for the last login's outcome; nil if that login unlocked the vault, or if no login is recorded.

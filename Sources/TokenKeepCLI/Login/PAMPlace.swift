@@ -4,7 +4,7 @@ import TokenKeepCore
 enum PAMPlaceFault: Equatable {
     /// The line is before the module that checks the password.
     case before(String)
-    /// The line is skipped when the password is right: this module ends the stack, or jumps over the line.
+    /// PAM skips the line if the password is right, because this module then ends the stack or jumps over the line.
     case skipped(String)
 
     var words: String {
@@ -36,7 +36,8 @@ extension PAMServices {
         "pam_unix.so", "pam_sss.so", "pam_ldap.so", "pam_krb5.so", "pam_winbind.so", "pam_systemd_home.so",
     ]
 
-    /// The fault of our line's position in a service; nil if the position is right, or if there is no such line.
+    /// Returns the fault of the position of TokenKeep's `auth` line in a service; nil if the position is right, or if
+    /// the service has no such line or no module that checks a password.
     func placeFault(in service: String) -> PAMPlaceFault? {
         let lines = authLines(in: service, depth: 0, substacks: 0)
         guard let own = lines.firstIndex(where: { $0.module == PAMServices.module }),
@@ -53,7 +54,7 @@ extension PAMServices {
         return nil
     }
 
-    /// The number of lines that a success skips; nil if it skips none.
+    /// Returns the number of lines that PAM skips after a success of a line with this control; nil if PAM skips none.
     private static func jump(_ control: String) -> Int? {
         for word in control.split(whereSeparator: { $0 == "[" || $0 == "]" || $0.isWhitespace })
         where word.hasPrefix("success=") {
@@ -62,7 +63,8 @@ extension PAMServices {
         return nil
     }
 
-    /// The `auth` lines of a service, in which the lines of an included file replace the include.
+    /// Returns the `auth` lines of a service. The lines of an included file take the place of the line that includes
+    /// the file.
     private func authLines(in service: String, depth: Int, substacks: Int) -> [AuthLine] {
         guard depth < PAMServices.maximumDepth, !service.contains("/"), let text = text(of: service) else { return [] }
         var lines: [AuthLine] = []

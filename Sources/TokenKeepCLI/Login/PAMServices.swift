@@ -6,14 +6,15 @@ struct PAMServices {
     /// A service whose file exists.
     struct Found {
         let service: String
-        /// The types of lines (`auth`, `session`, `password`) that the service needs and does not have.
+        /// The types of lines of pam_tokenkeep.so (`auth`, `session`, `password`) that the service needs but does not
+        /// have.
         let missing: [String]
         let hasAuthentication: Bool
 
         var isComplete: Bool { missing.isEmpty }
     }
 
-    /// The directories of service files. The first directory that contains a file takes precedence.
+    /// The directories of service files. If several directories contain a service's file, the first one is used.
     let directories: [String]
 
     static let module = "pam_tokenkeep.so"
@@ -21,7 +22,7 @@ struct PAMServices {
     /// The maximum depth of includes, as in Linux-PAM.
     static let maximumDepth = 16
 
-    /// The services that exist, logins first.
+    /// Returns the services whose files exist, logins first.
     func found() -> [Found] {
         func check(_ services: [String], _ needed: [String]) -> [Found] {
             services.compactMap { service in
@@ -61,7 +62,7 @@ struct PAMServices {
         return types
     }
 
-    /// Splits a line into its words; `[a b]` is one word.
+    /// Splits a line into its words. A text in brackets, such as `[a b]`, is one word.
     static func words(_ line: Substring) -> [String] {
         var words: [String] = []
         var word = ""

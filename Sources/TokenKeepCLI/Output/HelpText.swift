@@ -1,5 +1,6 @@
 extension String {
-    /// This help text, with marks that keep its indented lines, the examples, whole.
+    /// This help text with marks, so that the argument parser does not break its indented lines, which are the
+    /// examples.
     ///
     /// The argument parser breaks lines at spaces to fit the terminal, and a command that is broken cannot be copied.
     var withWholeExamples: String {
@@ -12,7 +13,7 @@ extension String {
     }
 }
 
-/// The marks that keep the examples of a help text whole.
+/// The marks in a help text that prevent the argument parser from breaking the lines of examples.
 enum HelpText {
     /// A placeholder for a space at which a line must not be broken.
     fileprivate static let space: Character = "\u{E000}"

@@ -1,4 +1,5 @@
-/// Escapes the characters of JSON strings byte by byte, so that a secret never passes through a String.
+/// Escapes characters for JSON strings, and passes on the result byte by byte, so that a secret is never copied into a
+/// String.
 enum JSONEscape {
     /// Passes the bytes of one character, escaped for a JSON string, to `put`.
     ///

@@ -2,9 +2,9 @@ import TokenKeepCore
 
 /// Writes items as JSON text in the layout of ``JSONOutput/text(_:)``, one item at a time and without an encoder.
 ///
-/// An encoder first builds a tree of the whole list, which takes five times as long as the list itself.
+/// An encoder would first build a tree of the whole list, which takes five times as long as listing the items.
 struct JSONItemWriter {
-    /// The text that was not yet passed on by ``flush(_:)``. Never contains a secret.
+    /// The text that ``flush(_:)`` has not written yet. Never contains a secret.
     private(set) var bytes: [UInt8] = []
     private let indentation: Int
 
@@ -17,7 +17,8 @@ struct JSONItemWriter {
         appendTail(item)
     }
 
-    /// Appends an item's object up to the position of its secret. The members are in alphabetical order.
+    /// Appends the members of an item's object that precede the secret. The members of the object are in alphabetical
+    /// order.
     mutating func appendHead(_ item: ItemDetails) {
         bytes.append(UInt8(ascii: "{"))
         member("account", item.name.account, isFirst: true)
@@ -37,7 +38,7 @@ struct JSONItemWriter {
     /// Appends the rest of the object that ``appendHead(_:)`` began.
     mutating func appendTail(_ item: ItemDetails) {
         member("service", item.name.service)
-        // The version is a string, because many JSON parsers keep only 53 bits of a number.
+        // Write the version as a string, because many JSON parsers keep only 53 bits of a number.
         member("version", item.version == 0 ? nil : String(item.version))
         breakLine(0)
         bytes.append(UInt8(ascii: "}"))
@@ -54,7 +55,7 @@ struct JSONItemWriter {
     /// Appends text without escaping it.
     mutating func append(_ text: String) { bytes += text.utf8 }
 
-    /// Passes the text to `body`, and then removes it from ``bytes``. The memory is kept for later text.
+    /// Passes the text to `body`, and then removes the text from ``bytes``. The memory is reused for later text.
     mutating func flush(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         try bytes.withUnsafeBytes(body)
         bytes.removeAll(keepingCapacity: true)

@@ -6,7 +6,7 @@ import TokenKeepSession
 
 /// The JSON values that `--json` writes. Every member is always present; an unknown value is null.
 enum JSONOutput {
-    /// The error that left an output incomplete.
+    /// The error because of which an output is incomplete.
     struct Problem: Encodable {
         private let status, message: String
         private let module, hint: Nullable<String>
@@ -72,7 +72,8 @@ enum JSONOutput {
 
         init(_ note: LastLogin) { self.init(note, nil, hint: note.hint) }
 
-        /// - Parameter outcome: a more specific outcome than that of `note`; nil for the outcome of `note`.
+        /// - Parameter outcome: an outcome that replaces the outcome of `note`, because it is more specific; nil for
+        ///   none.
         init(_ note: LastLogin, _ outcome: String?, hint: String?) {
             time = note.time.iso8601
             service = note.service
@@ -133,7 +134,7 @@ enum JSONOutput {
         }
     }
 
-    /// A value or null. An encoder would omit the member of a plain optional.
+    /// A value, or null. For an optional without a value, an encoder would omit the member instead.
     struct Nullable<Value: Encodable>: Encodable {
         private let value: Value?
 
@@ -146,7 +147,8 @@ enum JSONOutput {
         }
     }
 
-    /// Writes a list of items to standard output, in parts of about 64 KiB, as an object with items and problem.
+    /// Writes a list of items to standard output as a JSON object with the members `items` and `problem`, in parts of
+    /// about 64 KiB.
     static func write(_ listing: ItemListing) throws {
         var writer = JSONItemWriter(indentation: 4)
         writer.append("{\n  \"items\" : [")
@@ -188,7 +190,7 @@ enum JSONOutput {
 }
 
 extension ItemFlags {
-    /// The names of the flags, spelled like the options of `save`.
+    /// The names of the flags, with the spelling of the options of `save`.
     var words: [String] {
         let all: [(ItemFlags, String)] = [
             (.requireEnforced, "require-enforced"), (.userPresence, "user-presence"),

@@ -2,14 +2,15 @@ import CSystemShims
 import Glibc
 import TokenKeepTerminal
 
-/// Watches the reader of standard output, for a command that may write nothing for a long time.
+/// Notices when the reader of standard output closes the pipe, for a command that may write nothing for a long time.
 final class OutputReader {
-    /// A descriptor that becomes readable when standard output has lost its reader; -1 for a file. Owned by this object.
+    /// A descriptor that becomes readable when the reader of standard output has closed the pipe; -1 if standard output
+    /// is a file. Owned by this object.
     let descriptor = tokenkeep_reader_watch(STDOUT_FILENO)
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Throws `OutputClosed` if standard output has lost its reader.
+    /// Throws `OutputClosed` if the reader of standard output has closed the pipe.
     static func check() throws(Terminal.OutputClosed) {
         var poller = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
         guard poll(&poller, 1, 0) > 0, poller.revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 else { return }

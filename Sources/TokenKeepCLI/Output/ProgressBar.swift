@@ -3,7 +3,7 @@ import TokenKeepCore
 
 /// A progress bar on standard error, shown only on a terminal.
 ///
-/// The bar is drawn at most ten times a second, because a terminal may be slower than the work.
+/// The bar is drawn at most ten times a second, because a slow terminal would otherwise delay the work.
 final class ProgressBar {
     private static let width = 30
     private static let pauseMilliseconds: UInt32 = 100

@@ -29,7 +29,7 @@ struct SecretJSON {
                 if isText {
                     _ = SecretJSON.writeText(bytes, put)
                 } else {
-                    // The closing quotation mark overwrites the NUL that the encoder appends.
+                    // The encoder appends a NUL, which the closing quotation mark overwrites.
                     Base64Text.encode(bytes, into: UnsafeMutableRawBufferPointer(rebasing: buffer[1...]))
                     end += count
                 }
@@ -38,7 +38,7 @@ struct SecretJSON {
         }
     }
 
-    /// Passes the escaped text to `put`. Returns false if the bytes are not UTF-8.
+    /// Passes the bytes of the escaped text to `put`. Returns false if the secret is not UTF-8.
     private static func writeText(_ bytes: UnsafeRawBufferPointer, _ put: (UInt8) -> Void) -> Bool {
         var decoder = UTF8()
         var rest = bytes.makeIterator()

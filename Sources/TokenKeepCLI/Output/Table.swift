@@ -2,7 +2,7 @@ import CSystemShims
 
 /// A table with aligned columns, for people.
 struct Table {
-    /// The width below which a column is not cut to fit a terminal, in terminal columns.
+    /// The minimum width, in terminal columns, to which a column is reduced to fit the terminal.
     private static let narrowest = 8
     private var rows: [[String]]
 
@@ -16,8 +16,8 @@ struct Table {
 
     /// The rows as lines, with two spaces between columns.
     ///
-    /// If a terminal is too narrow, the widest columns are cut, and an ellipsis ends each cut cell. In a file or a
-    /// pipe, every cell is whole.
+    /// If the terminal is too narrow, the cells of the widest columns are truncated, and each truncated cell ends with
+    /// an ellipsis. If standard output is no terminal, no cell is truncated.
     var text: String {
         let columns = Table.fitted(widths, to: Terminal.columns)
         return rows.map { Table.line($0, columns: columns) }.joined()

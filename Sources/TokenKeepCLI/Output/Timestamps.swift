@@ -2,7 +2,8 @@ import Glibc
 import TokenKeepCore
 
 extension UnixTime {
-    /// The last second of the year 9999, because ISO 8601 has four digits for a year.
+    /// The last second of the year 9999, in Unix seconds. It is the maximum, because a year of ISO 8601 has four
+    /// digits.
     private static let latest: Int64 = 253_402_300_799
 
     /// Parses the time at which a secret expires.

@@ -1,17 +1,19 @@
 import Glibc
 import TokenKeepCore
 
-/// A file of variables, a line each: `NAME=VALUE`. Empty lines and lines that begin with `#` do not count.
+/// A file of variables with one line `NAME=VALUE` for each variable. Empty lines and lines that begin with `#` are
+/// ignored.
 ///
-/// A value in single or double quotes is the text between the quotes, unchanged. As docker does, the reader passes over
-/// a byte order mark and white space before a name. As programs with dotenv do, it takes `export NAME=VALUE`, and
-/// `NAME = VALUE` without the white space around the sign.
+/// If a value is enclosed in single or double quotes, the text between the quotes is used unchanged. A byte order mark
+/// and white space before a name are ignored, as docker ignores them. `export NAME=VALUE` is accepted, as by programs
+/// with dotenv, and so is `NAME = VALUE`, from which the white space around the sign is removed.
 enum EnvironmentFile {
     /// Reads the variables of a file, in order.
     ///
-    /// - Parameter deadline: the time at which the wait for the writer of a pipe ends.
-    /// - Throws: ``Status/invalid`` if a line has another form. The error contains the line's number, and nothing of
-    ///   its text.
+    /// - Parameter deadline: the end of the wait for the writer of a pipe.
+    /// - Throws: ``Status/invalid`` if a line has another form, or if the file is too long or not UTF-8;
+    ///   ``Status/timedOut`` if the deadline passes; the status of the error number if the file cannot be read. The
+    ///   error contains a line's number, but not its text.
     static func read(
         _ path: String, until deadline: Deadline
     ) throws(TokenKeepError) -> [(name: String, value: String)] {
@@ -44,9 +46,9 @@ enum EnvironmentFile {
         return variables
     }
 
-    /// The line as `NAME=VALUE`, without `export` and white space around the sign.
+    /// Returns the line as `NAME=VALUE`, without `export` and without the white space around the sign.
     ///
-    /// White space after the sign alone belongs to the value, as in docker's files.
+    /// If white space is only after the sign, it belongs to the value, as in docker's files.
     private static func plain(_ line: Substring) -> Substring {
         var line = line
         let word = "export"
@@ -79,7 +81,7 @@ enum EnvironmentFile {
         return (String(name), String(value))
     }
 
-    /// Whether a text is the name of a variable that every shell can use.
+    /// Whether a text is a valid name of a variable in every shell.
     static func isName(_ text: Substring) -> Bool {
         guard let first = text.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
             return false

@@ -44,7 +44,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: "Store options")
     var options: StoreOptions
 
-    /// The time limit for the writer of a pipe of variables if `--timeout` is absent, in milliseconds.
+    /// The maximum time, in milliseconds, to wait for the writer of a pipe with variables, if `--timeout` is absent.
     private static let longestWait: UInt32 = 120_000
 
     func run() throws {
@@ -62,7 +62,8 @@ struct RunCommand: ParsableCommand {
         throw ProgramExecution.become(program, command)
     }
 
-    /// Unlocks the vault only for the command: loads the secrets, and passes the vault's keys on through a descriptor.
+    /// Unlocks the vault only for the command: loads the secrets, and passes the vault's keys to the command through a
+    /// descriptor.
     private func unlock(handingOver secrets: RunSecrets) throws(TokenKeepError) {
         let keys = ClassKeyStore(obstacle: "the keys are for one command")
         let store = try open(options.namespace, keys)
@@ -93,7 +94,8 @@ struct RunCommand: ParsableCommand {
         return try options.open(nil, residentKeys: keys)
     }
 
-    /// Hides the password from the command, which gets keys instead: with the password, it could open the vault for ever.
+    /// Hides the password from the command, which gets keys instead. With the password, the command could open the
+    /// vault at any later time.
     private func hidePassword() {
         options.passwordOptions.source()?.hide()
         if stdin { PasswordSource.hideStandardInput() }

@@ -5,7 +5,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 
-/// The secrets that `run` passes to its command. All of them are loaded before the command gets any.
+/// The secrets that `run` passes to its command. All secrets are loaded before the first one is passed on.
 struct RunSecrets {
     private enum Value {
         case text(String)
@@ -21,16 +21,16 @@ struct RunSecrets {
 
     private var values: [String: Value] = [:]
 
-    /// Whether at least one secret is passed.
+    /// Whether the command gets at least one secret.
     var hasReferences: Bool {
         values.values.contains { if case .text = $0 { false } else { true } }
     }
 
-    /// Reads the options, the files and the environment. If a variable has several values, the option takes precedence,
-    /// then the last file.
+    /// Reads the options, the files and the environment. If a variable has several values, the value of an option takes
+    /// precedence, then the value in the last file, then the value in the environment.
     ///
-    /// - Throws: ``Status/invalid`` for a malformed reference, file or option, or for two options with the same name,
-    ///   ``Status/timedOut`` if a pipe's writer writes nothing before the deadline.
+    /// - Throws: ``Status/invalid`` for a malformed reference, file or option, or for two options with the same name;
+    ///   ``Status/timedOut`` if the writer of a pipe does not end before the deadline.
     init(options: RunSecretOptions, namespace: String, until deadline: Deadline) throws(TokenKeepError) {
         for (name, value) in RunSecrets.environment() where ItemReference.isMeant(by: value) {
             values[name] = .variable(try ItemReference(value, of: "the variable \(name)", namespace: namespace))
@@ -61,12 +61,13 @@ struct RunSecrets {
         }
     }
 
-    /// Loads every secret, then puts the secrets into this process's environment and descriptors, which the command
+    /// Loads every secret, and then puts the secrets into this process's environment and descriptors, which the command
     /// inherits.
     ///
     /// - Parameter open: opens the store of a namespace.
-    /// - Throws: the failure of a load, ``Status/expired`` if an item has expired, ``Status/invalid`` if a variable
-    ///   cannot hold a secret. The environment is then unchanged.
+    /// - Throws: the failure of a load, ``Status/expired`` if an item has expired, or ``Status/invalid`` if a variable
+    ///   cannot hold a secret. In these cases the environment is unchanged. ``Status/unsupported`` if the kernel makes
+    ///   no descriptor for a secret.
     func handOver(open: (_ namespace: String) throws(TokenKeepError) -> Store) throws(TokenKeepError) {
         var stores: [String: Store] = [:]
         var loaded: [(name: String, value: Loaded)] = []

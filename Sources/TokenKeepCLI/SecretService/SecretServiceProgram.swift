@@ -13,7 +13,7 @@ enum SecretServiceProgram {
         return String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Replaces this process by the program. Returns only if this fails, with the error.
+    /// Replaces this process by the program. Returns only if this fails, and returns the error.
     static func become(_ arguments: [String]) -> TokenKeepError {
         guard let program = path else {
             return TokenKeepError(
@@ -25,11 +25,11 @@ enum SecretServiceProgram {
         return TokenKeepError(.unavailable, "\(program) cannot be run: \(Terminal.describe(errno: error))")
     }
 
-    /// Requests that the running provider unlock the vault in its own memory. Returns false if no provider runs, or if
-    /// it refuses.
+    /// Asks the running provider, tokenkeep-secret-service, to unlock the vault for itself. Returns false if no
+    /// provider runs, or if the provider refuses.
     static func unlock(_ password: SecretBytes) -> Bool { tell("unlock-running", password) }
 
-    /// Requests that the running provider lock the vault in its own memory.
+    /// Asks the running provider to remove the vault's keys from its memory. Does nothing if no provider runs.
     static func lock() { _ = tell("lock-running", nil) }
 
     /// The time, in milliseconds, for the program's request to the provider, which ends after a minute.

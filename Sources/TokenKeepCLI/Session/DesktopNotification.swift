@@ -9,15 +9,17 @@ enum DesktopNotification {
     private static let milliseconds: UInt32 = 3000
     private static let programs = ["/usr/bin/busctl", "/bin/busctl"]
 
-    /// Notifies the user that a session needs a sign-in. Does nothing without a session bus or a service for notifications.
+    /// Notifies the user that a session needs a sign-in. Does nothing if there is no session bus or no notification
+    /// service.
     ///
     /// - Parameter provider: the session's provider; nil if the session names none.
     static func askForSignIn(_ name: ItemName, provider: String?) {
-        // Under cron and timers, the bus's variable is absent: the bus in the user's runtime directory is then used.
+        // BusAddress.find also finds the bus in the user's runtime directory, because cron and timers do not set the
+        // variable of the bus.
         guard let program = programs.first(where: { access($0, X_OK) == 0 }), let address = try? BusAddress.find()
         else { return }
         let text = Terminal.printable("\(name): \(SignInCommand.text(name, provider: provider))")
-        // The service may parse the body as markup, so escape it.
+        // Escape the body, because the service may interpret markup in it.
         let body = text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
         let call = ProgramRun(
             [

@@ -1,6 +1,6 @@
-/// Names with a time each, in the order of their times. A change of a time and a removal cost logarithmic time.
+/// A priority queue of names, each with a time. A change of a time and a removal take logarithmic time.
 struct DueTimes {
-    /// A binary heap. After a change of a name's time, outdated entries of the name stay in the heap, and are ignored.
+    /// A binary heap. If a name's time changes, the outdated entry stays in the heap and is ignored later.
     private var heap: [(time: Int64, name: String)] = []
     private var times: [String: Int64] = [:]
 

@@ -7,14 +7,15 @@ import TokenKeepSession
 /// Waits for the events after which `session keep` checks its sessions: changes of sessions, of modules (for example an
 /// unlocked keyring), and of the machine's network.
 struct KeeperWakes: ~Copyable {
-    /// The events that ended a wait.
+    /// The events that occurred before or during a wait.
     struct Wake {
         let changes: SessionChanges
-        /// Whether a keyring may have been unlocked, or a network may be back.
+        /// Whether a keyring may have been unlocked, or the network may have returned.
         let mayHelp: Bool
     }
 
-    /// The pause after an event of the network, in milliseconds: at its first event, a returning network has no route yet.
+    /// The pause, in milliseconds, after an event of the network, because a returning network has no route yet at its
+    /// first event.
     private static let networkPause: UInt32 = 1000
 
     private let sessions: SessionsWatch
@@ -41,7 +42,8 @@ struct KeeperWakes: ~Copyable {
         if either >= 0 { close(either) }
     }
 
-    /// Waits for an event, at most `milliseconds`, and returns the events so far. Time during a suspension counts, too.
+    /// Waits for an event for at most `milliseconds`, and returns the events so far. The time in which the machine is
+    /// suspended counts.
     func next(within milliseconds: UInt32) throws(TokenKeepError) -> Wake {
         _ = tokenkeep_wait_readable(sessions.descriptor, either, milliseconds)
         let hasNetwork = NetworkWatch.drain(network)
@@ -50,7 +52,7 @@ struct KeeperWakes: ~Copyable {
         return Wake(changes: try sessions.changes(), mayHelp: hasNetwork || hasPlace)
     }
 
-    /// Removes the pending changes of modules. Returns whether there was a change.
+    /// Reads and discards the changes that modules have reported. Returns whether a module had reported a change.
     private func drainPlaces() -> Bool {
         guard let places else { return false }
         var poller = pollfd(fd: places.descriptor, events: Int16(POLLIN), revents: 0)

@@ -4,20 +4,22 @@ import TokenKeepSession
 
 /// The sessions that `session keep` renews, several at a time, so that a silent server does not delay other sessions.
 ///
-/// A call runs only the steps of changed and due sessions. Its cost hardly depends on the number of other sessions.
+/// A call of ``keep(_:_:)`` runs only the steps of changed and due sessions, so its cost hardly depends on the number
+/// of other sessions.
 final class KeptSessions: Sendable {
     private struct State {
         var infos: [String: SessionInfo] = [:]
         /// The time of each session's next step, in seconds of the boot clock.
         var due = DueTimes()
-        /// The time, in seconds of the wall clock, from which an unlocked keyring or a returning network may help a
-        /// session.
+        /// The time, in seconds of the wall clock, from which a session's next step may run early if a keyring is
+        /// unlocked or the network returns.
         var helpedFrom = DueTimes()
         /// The time at which each session's last step began, in seconds of the boot clock.
         var steppedAt: [String: Int64] = [:]
-        /// The time until which a renewed session takes no other step, in seconds of the boot clock.
+        /// The time, in seconds of the boot clock, before which no further step of a renewed session runs.
         var restsUntil: [String: Int64] = [:]
-        /// The sessions whose end was reported. An end is reported once, until the user has signed in again.
+        /// The sessions whose failure was reported. A failure is not reported again until a step of the session
+        /// succeeds.
         var reported: Set<String> = []
         /// The sessions in locked keyrings.
         var locked = LockedSessions()
@@ -42,7 +44,8 @@ final class KeptSessions: Sendable {
 
         /// Removes and returns the sessions that are due. The step of each session schedules its next step.
         ///
-        /// - Parameter mayHelp: whether a keyring may have opened, or a network may be back.
+        /// - Parameter mayHelp: whether a keyring may have been unlocked, or the network may have returned. If true,
+        ///   also returns the sessions whose step may therefore run early.
         mutating func take(mayHelp: Bool, _ now: SessionTime) -> [SessionInfo] {
             var names = due.take(until: now.boottime)
             let resting = Set(names)
@@ -65,8 +68,8 @@ final class KeptSessions: Sendable {
             locked.forget(KeptSessions.name(info))
         }
 
-        /// Stores a changed session. A renewal does not cause another renewal at once, because a server may issue
-        /// tokens that have already expired.
+        /// Stores a changed session, and schedules its next step. After a renewal, the next step is delayed, because a
+        /// server that issues tokens that have already expired would otherwise cause one renewal after another.
         mutating func remember(_ info: SessionInfo, dueAt time: Int64) {
             let name = KeptSessions.name(info)
             let earlier = infos[name]?.generation ?? info.generation
@@ -94,14 +97,16 @@ final class KeptSessions: Sendable {
 
     init(_ store: Store, _ options: SessionOptions) { (self.store, self.options) = (store, options) }
 
-    /// Runs the steps that are due, as the only keeper of the sessions. Returns the milliseconds until the next step.
+    /// Runs the steps that are due. Returns the number of milliseconds until the next step.
+    ///
+    /// - Parameter keeper: proves that this process is the only keeper of the sessions.
     func keep(_ wake: KeeperWakes.Wake, _ keeper: borrowing SessionKeeper) -> UInt32 {
         let due = choose(wake)
         SideBySide.run(due.count, threads: KeptSessions.mostAtOnce) { [self] in step(due[$0]) }
         return pause()
     }
 
-    /// Applies the changes, and returns the sessions that are due.
+    /// Records the changes of sessions, and returns the sessions whose steps are due.
     private func choose(_ wake: KeeperWakes.Wake) -> [SessionInfo] {
         let now = SessionTime.now
         return state.withLock { state in
@@ -114,7 +119,8 @@ final class KeptSessions: Sendable {
         }
     }
 
-    /// The milliseconds until the next step of any session.
+    /// Returns the number of milliseconds until the earliest next step of all sessions, or until the longest pause has
+    /// passed.
     private func pause() -> UInt32 {
         let (next, locked) = state.withLock { state in (state.due.next(), state.locked.pause) }
         let longest = min(KeptSessions.longestPause, locked)
@@ -139,7 +145,8 @@ final class KeptSessions: Sendable {
             }
         } catch {
             state.withLock { $0.note(KeptSessions.longestPause, of: name, hasFailed: true) }
-            // Do not report a session whose sign-in is still being written. If it ends later, that is another change.
+            // Do not report a session whose sign-in is still being written. If the session ends later, another change
+            // of the session is noticed.
             guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }
             Terminal.warn(error)

@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// The sessions whose records are in locked keyrings.
 ///
-/// gnome-keyring sends no signal when its PAM module unlocks a keyring. Therefore one of these sessions tries to read
-/// its record at intervals, and after a success all of them try.
+/// gnome-keyring sends no signal when its PAM module unlocks a keyring. Therefore, one of these sessions tries to read
+/// its record at intervals. If the read succeeds, all of these sessions try.
 struct LockedSessions {
     /// The time between two attempts, in milliseconds.
     private static let pause: UInt32 = 15_000
@@ -11,7 +11,7 @@ struct LockedSessions {
     private var names: Set<String> = []
     private var rest = Deadline(milliseconds: 0)
 
-    /// The milliseconds until the next attempt; the maximum number if no session is locked.
+    /// The number of milliseconds until the next attempt; `UInt32.max` if no session is locked.
     var pause: UInt32 { names.isEmpty ? UInt32.max : rest.remainingMilliseconds + 1 }
 
     /// The session that must try to read its record now; nil until the next attempt is due. The choice is random,
@@ -22,8 +22,9 @@ struct LockedSessions {
         return names.randomElement()
     }
 
-    /// Records whether a session's record was locked. After a success, returns the other locked sessions, because their
-    /// keyring may be unlocked, too. Each of them is recorded again by its own attempt.
+    /// Records whether a session's record was locked. If a record that was locked is no longer locked, removes and
+    /// returns the other locked sessions, because their keyring may be unlocked, too. The attempt of each of them
+    /// records the session again if its record is still locked.
     mutating func note(_ name: String, isLocked: Bool) -> Set<String> {
         guard isLocked else {
             guard names.remove(name) != nil else { return [] }

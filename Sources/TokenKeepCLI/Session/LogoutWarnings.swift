@@ -1,8 +1,8 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The warnings about accounts that were signed out: one for each failed hook, and one for each account whose token may
-/// still be valid. More than five such accounts of a service share one warning.
+/// The warnings about accounts that were signed out. Each failed hook has one warning, and so has each account whose
+/// token may still be valid. If a service has more than five such accounts, they share one warning.
 struct LogoutWarnings {
     /// The reason why a token may still be valid at the server.
     private enum Reason: Equatable {
@@ -37,7 +37,8 @@ struct LogoutWarnings {
     /// The command that revokes the tokens later.
     private let flush: String
     private let programs = LogoutHooks.programs()
-    /// The hooks that failed, each with its accounts. `refusal` is the reason why a hook must not run; nil if it may run.
+    /// The hooks that failed, each with the accounts for which it failed. `refusal` is the reason why a hook must not
+    /// run; nil if the hook may run.
     private var hooks: [(name: String, refusal: TokenKeepError?, accounts: [ItemName])] = []
     private var left: [(reason: Reason, names: [ItemName])] = []
 
@@ -53,7 +54,8 @@ struct LogoutWarnings {
             }
         }
         guard let reason = Reason(report) else { return }
-        // Errors count as equal if their statuses are equal, because their messages contain the names of accounts.
+        // Two errors are equal if their statuses are equal. Their messages are not compared, because they contain the
+        // names of accounts.
         if let index = left.firstIndex(where: { $0.reason == reason && $0.names[0].service == name.service }) {
             left[index].names.append(name)
         } else {

@@ -3,9 +3,9 @@ import TokenKeepSession
 
 /// Parses the output of the command of `--exec`, which contains the server's answer.
 enum SessionAnswer {
-    /// Parses a body, or status line, headers and body as `curl -i` prints them.
+    /// Parses an output that is a body, or a status line, headers and a body as `curl -i` prints them.
     ///
-    /// - Throws: ``Status/io`` if the output has no status line, and its body does not show the status.
+    /// - Throws: ``Status/io`` if the output has no status line and the status cannot be guessed from the body.
     static func parse(_ output: SecretBytes, _ purpose: SessionRequest.Purpose) throws(TokenKeepError)
         -> SessionResponse
     {

@@ -37,9 +37,10 @@ struct SessionServerOptions: ParsableArguments {
     @OptionGroup
     var explainOptions: ExplainOptions
 
-    /// Sends a request to the server in the provider's file of the session, or runs a command that sends the request.
+    /// Sends a request to the server that the file of the session's provider names, or runs a command that sends the
+    /// request.
     ///
-    /// - Parameter command: the command for sessions without a provider's file; nil for none.
+    /// - Parameter command: the command for sessions that have no provider's file; nil if there is no such command.
     private static func ask(_ request: SessionRequest, _ command: String?) throws(TokenKeepError) -> SessionResponse {
         let provider = try SessionServer.provider(of: request)
         guard let command = provider == nil ? command : provider?[.exec] else {
@@ -49,11 +50,8 @@ struct SessionServerOptions: ParsableArguments {
         return try ExecTransport.make(command)(request)
     }
 
-    /// Makes the options of sessions. Their requests go to the server in the provider's file, or to the command of
-    /// `--exec`.
-    ///
-    /// - Parameter isForMany: whether the command serves only sessions without a provider's file, because the sessions
-    ///   may belong to several servers.
+    /// Makes the options of sessions, with a transport that sends requests to the server in the provider's file, or
+    /// runs the command of `--exec`.
     func options(_ storeOptions: StoreOptions, isForMany: Bool = false) throws(TokenKeepError) -> SessionOptions {
         var options = SessionOptions()
         options.transportNotesSending = isForMany || command == nil

@@ -7,7 +7,7 @@ import TokenKeepSession
 
 /// `tokenkeep session keep [SERVICE]`.
 struct SessionKeepCommand: ParsableCommand {
-    /// The time after which tokens that could not be revoked are sent again, in milliseconds.
+    /// The time, in milliseconds, after which the revocation of tokens that could not be revoked is tried again.
     private static let outboxPause: UInt32 = 60_000
 
     static let configuration = CommandConfiguration(
@@ -41,7 +41,8 @@ struct SessionKeepCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        // A program that does not read its input must not end this process, and the kernel must keep its exit code.
+        // The programs that this process starts need these signal dispositions. They are set once here, so that no
+        // start of a program changes them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
         var options = try server.options(storeOptions, isForMany: true)
@@ -61,8 +62,8 @@ struct SessionKeepCommand: ParsableCommand {
         }
     }
 
-    /// Revokes the tokens of ended sessions. Returns the time before which no new attempt is made; nil if no tokens are
-    /// left.
+    /// Revokes the tokens of ended sessions. Returns the deadline before which no new attempt is made; nil if no tokens
+    /// are left.
     private func flush(_ store: Store, _ options: SessionOptions, _ changes: SessionChanges) -> Deadline? {
         let outbox = Outbox(store, options)
         guard outbox.mayHaveTokens || changes.hasEnds || changes.hasLocked else { return nil }

@@ -82,7 +82,8 @@ struct SessionLoginCommand: ParsableCommand {
         let deadline = Deadline(milliseconds: milliseconds)
         let file = try ProviderFiles.standard.named(provider)
         let store = try storeOptions.open()
-        // Do not start a sign-in whose tokens cannot be saved. With --interactive, the save prompts the user.
+        // Do not start a sign-in whose tokens cannot be saved. This check is not needed with --interactive, because the
+        // save then prompts the user to unlock.
         if !storeOptions.interactive { try store.checkReady(forSaving: true) }
         var sessionOptions = try profile.options()
         sessionOptions.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }

@@ -58,14 +58,14 @@ struct SessionLogoutCommand: ParsableCommand {
         var (ended, problem) = end(listing.sessions.filter { $0.state != .signedOut }, store, options)
         problem = problem ?? listing.problem
         let limit = session.storeOptions.timeout == nil ? UInt32.max : options.timeoutMilliseconds
-        // Without a provider and without --exec nobody can be asked: the tokens wait.
+        // If no session has a provider and --exec is absent, no server can be queried, and the revocations stay queued.
         let isAsked = session.server.command != nil || listing.sessions.contains { $0.provider != nil }
         if !local, isAsked { Outbox(store, options).revoke(&ended, until: Deadline(milliseconds: limit)) }
         try show(ended)
         if let problem { throw problem }
     }
 
-    /// Ends sessions, several at a time unless there are hooks. Stops after the first error.
+    /// Ends sessions, several at the same time unless there are hooks. Begins no further session after the first error.
     private func end(
         _ infos: [SessionInfo], _ store: Store, _ options: SessionOptions
     ) -> (ended: [(session: SessionEngine, report: EndReport)], problem: TokenKeepError?) {
@@ -88,15 +88,17 @@ struct SessionLogoutCommand: ParsableCommand {
         return (outcomes.withLock { $0.compactMap { $0 } }, problem.withLock { $0 })
     }
 
-    /// Each end waits six times for the disk, and ends side by side share its flushes.
+    /// The maximum number of sessions that end at the same time. Each end flushes the disk six times, and concurrent
+    /// ends share these flushes.
     private static let mostAtOnce = 16
     private static let browserTimeout: UInt32 = 60_000
 
-    /// Ends the session, even if the browser's logout cannot be prepared, and then signs the browser out.
+    /// Ends the session, and then signs the browser out. Ends the session even if the browser's logout cannot be
+    /// prepared.
     private func endWithBrowser(_ opened: SessionEngine) throws {
         let timeout = try session.storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.browserTimeout
         let deadline = Deadline(milliseconds: timeout)
-        // Prepare the browser's logout first, because it needs the ID token, which is removed with the session.
+        // Prepare the browser's logout first, because the logout needs the ID token, which is removed with the session.
         let logout = Result { () throws(TokenKeepError) in try BrowserLogout(of: opened, until: deadline) }
         try end(opened)
         let browser = try logout.get()
@@ -197,8 +199,8 @@ struct LogoutHooks: Sendable {
         return hooks
     }
 
-    /// The reason why a program's path is not trusted; nil if it is trusted. A link may lead through directories of
-    /// other users.
+    /// Returns the reason why the path of a program is not trusted; nil if it is trusted. Checks all directories,
+    /// because a symbolic link may lead through directories of other users.
     private static func linked(_ path: String) -> TokenKeepError? {
         do throws(TokenKeepError) {
             try TrustedPath.check(path)

@@ -138,7 +138,7 @@ struct SessionClaimsCommand: ParsableCommand {
     }
 }
 
-/// The options for a token with another resource or other scopes than the sign-in's.
+/// The options for a token whose resource or scopes differ from those of the sign-in.
 struct SessionTarget: ParsableArguments {
     @Option(help: ArgumentHelp("The resource that the token is for (RFC 8707).", valueName: "uri"))
     var resource: String?
@@ -171,14 +171,14 @@ enum SessionText {
             hint: "its tokens last \(lifetime) s: ask for less")
     }
 
-    /// Writes a token or, if `asHeader`, an HTTP header with the token, as one line.
+    /// Writes one line to standard output: a token or, if `asHeader` is true, an HTTP header with the token.
     static func write(_ token: SessionToken, asHeader: Bool) throws {
         if asHeader { try Terminal.write("Authorization: \(token.type) ") }
         try token.value.withUnsafeBytes { try Terminal.write($0) }
         try Terminal.write("\n")
     }
 
-    /// Writes a token as one line or, if `asJSON`, as a JSON object.
+    /// Writes a token to standard output, as one line or, if `asJSON` is true, as a JSON object.
     static func write(_ token: SecretBytes, _ type: String, _ end: UnixTime?, asJSON: Bool) throws {
         let text = asJSON ? try SecretJSON(token).value : token
         if asJSON { try Terminal.write("{\n  \"value\" : ") }

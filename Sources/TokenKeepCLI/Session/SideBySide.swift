@@ -3,7 +3,8 @@ import TokenKeepCore
 
 /// Runs work on several threads.
 enum SideBySide {
-    /// Calls `body` with each number below `count`, in order, on at most `threads` threads, and waits for the last call.
+    /// Calls `body` once for each number from 0 to `count` - 1, on at most `threads` threads, and waits until all calls
+    /// have returned. The calls begin in the order of the numbers.
     static func run(_ count: Int, threads: Int, _ body: @escaping @Sendable (Int) -> Void) {
         let next = MutexGuarded(0)
         let work = { @Sendable in

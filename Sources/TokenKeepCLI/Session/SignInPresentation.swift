@@ -47,7 +47,7 @@ final class SignInPresentation {
         }
     }
 
-    /// Shows why the pasted text was refused.
+    /// Prints the reason why the pasted text was refused.
     private func show(_ problem: TokenKeepError) {
         hasProblem = true
         write(problem)
@@ -58,7 +58,7 @@ final class SignInPresentation {
         if let hint = problem.hint { Terminal.writeError("\(hint)\n") }
     }
 
-    /// Shows once a minute how much time is left.
+    /// Prints the number of minutes that are left, once a minute.
     private func countDown(_ milliseconds: UInt32) {
         let minute = milliseconds / 60_000 + (milliseconds % 60_000 == 0 ? 0 : 1)
         defer { lastMinute = min(lastMinute, minute) }
@@ -66,11 +66,12 @@ final class SignInPresentation {
         Terminal.writeError(minute == 1 ? "one minute left\n" : "\(minute) minutes left\n")
     }
 
-    /// Returns the lines that were typed or pasted; nil until a line is complete. A pasted address may have several lines.
+    /// Returns the lines that were typed or pasted; nil if no line is complete yet. A pasted address may consist of
+    /// several lines.
     private func pasted() throws(TokenKeepError) -> SecretBytes? {
         line.reserveCapacity(Self.longestText)
         while hasInput {
-            // After a line, wait briefly for further lines, because the lines of a paste follow at once.
+            // After a line, wait briefly for further lines, because all lines of a pasted text arrive at once.
             let pause = line.last == UInt8(ascii: "\n") ? Self.pauseOfPaste : 0
             var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard poll(&polled, 1, pause) > 0 else { break }

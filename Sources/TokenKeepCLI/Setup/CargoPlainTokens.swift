@@ -1,8 +1,8 @@
 import TokenKeepTerminal
 
-/// The tokens in cargo's own file, `credentials.toml`.
+/// The plain-text tokens in cargo's file `credentials.toml`.
 enum CargoPlainTokens {
-    /// The registries that have a token in the file, in its order; nil stands for crates.io.
+    /// Returns the registries that have a token in the file, in the order of the file. nil stands for crates.io.
     static func registries(in text: String) -> [String?] {
         var found: [String?] = []
         for setting in TOMLSettings(text).all
@@ -15,10 +15,12 @@ enum CargoPlainTokens {
         return found
     }
 
-    /// The commands that move a registry's token: `cargo login` gives it to the provider that the settings name.
+    /// Returns the commands that move a registry's token: `cargo login` passes the token to the provider in cargo's
+    /// settings, and `cargo logout` then removes the token from the file.
     ///
-    /// `cargo logout` ends with the first provider that had a token, which is then ours. The variable, which takes
-    /// precedence over the settings of all registries and of this registry, names cargo's own provider alone.
+    /// By default, `cargo logout` ends after the first provider that had a token, which would be TokenKeep's.
+    /// Therefore, a variable that takes precedence over cargo's settings names only cargo's own provider, which uses
+    /// the file.
     ///
     /// cargo refuses a registry's name with a dot or a space. Nothing uses such a token: its lines are shown.
     static func commands(for registry: String?, in path: String) -> String {
@@ -37,7 +39,8 @@ enum CargoPlainTokens {
         return registry.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
     }
 
-    /// The name of a registry in cargo's variables: capital letters, and underscores in place of hyphens and others.
+    /// Returns a registry's name as it occurs in the names of cargo's variables: in upper case, with an underscore in
+    /// place of every other character.
     private static func variableName(_ registry: String) -> String {
         String(registry.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }

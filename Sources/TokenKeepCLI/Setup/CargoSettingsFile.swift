@@ -1,7 +1,7 @@
 import TokenKeepCore
 
-/// The setting of cargo's credential providers. cargo queries the last provider in the list first, so the file of plain
-/// tokens (`cargo:token`) comes second.
+/// The setting of cargo's credential providers. TokenKeep's provider is last in the list, after the file of plain
+/// tokens (`cargo:token`), because cargo queries the last provider first.
 struct CargoSettingsFile: ToolSettings {
     let name = "cargo"
     private static let key = "global-credential-providers"
@@ -45,7 +45,7 @@ struct CargoSettingsFile: ToolSettings {
         let file = try SettingsFile.forChange(CargoSettingsFile.path(CargoSettingsFile.folder()))
         let removed = try SettingsBlock.removed(from: file, where: isOurs)
         return removed.map { text, lines in
-            // Somebody may have added a provider with a password among its arguments.
+            // Do not show the value, because the user may have added a provider whose arguments contain a password.
             let shown = lines.map { $0.hasPrefix(CargoSettingsFile.key) ? "\(CargoSettingsFile.key) = […]" : $0 }
             return SettingsChange(file: file, text: text, lines: shown)
         }

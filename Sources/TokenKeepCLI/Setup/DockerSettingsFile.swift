@@ -2,8 +2,8 @@ import TokenKeepCore
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// The setting of docker's credential helper. docker's configuration is JSON, which has no comments, so setup writes a
-/// note of its own for an undo.
+/// The setting of docker's credential helper. docker's configuration is JSON, which has no comments to mark setup's
+/// change, so setup writes a separate note that an undo reads.
 struct DockerSettingsFile: ToolSettings {
     let name = "docker"
     private static let member = "credsStore"
@@ -59,7 +59,8 @@ struct DockerSettingsFile: ToolSettings {
         return try ToolPlaces.home() + "/.docker/config.json"
     }
 
-    /// Setup's own note of what was there before, for each folder of `DOCKER_CONFIG`.
+    /// Reads setup's note of the setting that it replaced. The note's name contains the last 50 characters of the
+    /// directory in `DOCKER_CONFIG`.
     private static func note() throws(TokenKeepError) -> SettingsFile {
         let home = try ToolPlaces.home()
         let state = ToolPlaces.variable("XDG_STATE_HOME") ?? "\(home)/.local/state"
@@ -77,8 +78,9 @@ struct DockerSettingsFile: ToolSettings {
         return value
     }
 
-    /// Throws if the name has another spelling. docker ignores the case of names, decodes escapes and uses the last
-    /// member, so setup's member might have no effect.
+    /// Throws ``Status/conflict`` if the member's name occurs in another spelling, or several times. docker ignores the
+    /// case of names, decodes escapes and uses the last such member, so the member that setup writes might have no
+    /// effect.
     private static func refuseOtherSpellings(
         of settings: JSONValue, _ text: String, _ path: String
     ) throws(TokenKeepError) {
@@ -110,7 +112,8 @@ struct DockerSettingsFile: ToolSettings {
         return notes
     }
 
-    /// Whether docker looks for a registry's helper under this name: a host alone, or the address of Docker Hub.
+    /// Whether docker finds a helper that is set for this registry. docker looks for the host without a path, or for
+    /// the address of Docker Hub.
     static func isAsked(for registry: String) -> Bool {
         !registry.contains("/") || registry == "https://index.docker.io/v1/"
     }

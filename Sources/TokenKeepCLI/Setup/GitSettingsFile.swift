@@ -11,7 +11,8 @@ struct GitSettingsFile: ToolSettings {
     func setUp() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile.forChange(GitSettingsFile.path())
         try GitSettingsFile.requireReadable(file)
-        // git config may have added helpers within the block or after it, which would get every password, too.
+        // Do nothing if TokenKeep's helper is the only one in use. Otherwise write the block anew, because `git config`
+        // may have added helpers within the block or after it, which would get every password, too.
         var rest = file.text
         if try SettingsBlock.removed(from: file, where: { _ in true }) != nil {
             guard !GitSettingsFile.isOursAlone(file.text ?? "") else { return nil }
@@ -41,7 +42,7 @@ struct GitSettingsFile: ToolSettings {
         return ["tokenkeep", "git-credential-tokenkeep"].contains(program)
     }
 
-    /// Throws ``Status/invalid`` if git cannot read the file: git would not find the lines of setup either.
+    /// Throws ``Status/invalid`` if git cannot read the file, because git could then not read setup's lines either.
     private static func requireReadable(_ file: SettingsFile) throws(TokenKeepError) {
         guard file.text != nil else { return }
         let path = file.path.hasPrefix("/") ? file.path : "./\(file.path)"
@@ -53,7 +54,7 @@ struct GitSettingsFile: ToolSettings {
             hint: "git config --file \(ShellWord.quoted(path)) --list")
     }
 
-    /// Whether our helper is the only helper in this text that git runs for every address.
+    /// Whether TokenKeep's helper is the only helper in this text that git runs for every address.
     private static func isOursAlone(_ text: String) -> Bool {
         let all = helpers(text).filter(\.address.isEmpty).map(\.helper)
         guard let last = all.last, all.lastIndex(where: \.isEmpty) == all.count - 2 else { return false }
@@ -69,7 +70,7 @@ struct GitSettingsFile: ToolSettings {
         return !ToolPlaces.exists(usual) && ToolPlaces.exists(other) ? other : usual
     }
 
-    /// Notes about the helpers in a configuration: each is displaced, or kept for its address.
+    /// Returns a note about each helper in a configuration: the helper is displaced, or stays in use for its address.
     private static func notes(_ text: String) -> [String] {
         helpers(text).filter { !$0.helper.isEmpty }.map { address, helper in
             let shown = ShownSetting.helper(helper.filter { $0 != "\"" })
@@ -79,11 +80,12 @@ struct GitSettingsFile: ToolSettings {
         }
     }
 
-    /// The helpers in a configuration, in their order. The address is empty for a helper of all addresses.
+    /// Returns the helpers in a configuration, in their order. The address is empty for a helper that is set for all
+    /// addresses.
     private static func helpers(_ text: String) -> [(address: String, helper: Substring)] {
         var found: [(address: String, helper: Substring)] = []
         var place: String?
-        // git passes a byte order mark over.
+        // Skip a byte order mark, as git does.
         let unmarked = text.utf8.dropFirst(ByteOrderMark.length(of: text.utf8))
         for line in SettingsFile.lines(of: String(decoding: unmarked, as: UTF8.self)) {
             var line = trimmed(line)
@@ -102,7 +104,8 @@ struct GitSettingsFile: ToolSettings {
         return found
     }
 
-    /// The address in a header of `credential`, empty for the header of all addresses; nil for another header.
+    /// Returns the address in the header of a section `credential`, which is empty if the section applies to all
+    /// addresses; nil for the header of another section.
     private static func address(ofHeader header: Substring) -> String? {
         let section = "[credential"
         guard header.lowercased().hasPrefix(section) else { return nil }
@@ -111,7 +114,7 @@ struct GitSettingsFile: ToolSettings {
         return rest.drop { $0 == "." }.filter { !"[]\" \t".contains($0) }
     }
 
-    /// The index after a header's closing bracket; brackets in quotation marks do not count.
+    /// Returns the index after a header's closing bracket. Ignores brackets in quotation marks.
     private static func headerEnd(of line: Substring) -> String.Index {
         var (isQuoted, isEscaped) = (false, false)
         for index in line.indices {

@@ -23,10 +23,11 @@ struct JSONMemberText {
         valueStart = found?.valueStart ?? start
     }
 
-    /// Whether the object has the member, with its name written without escapes.
+    /// Whether the object has the member, and the member's name is written without escapes.
     var isPresent: Bool { place != nil }
 
-    /// The text with `value`, a plain word, as the value of the member.
+    /// Returns the text with `value` as the string value of the member. `value` must contain no character that JSON
+    /// escapes.
     func setting(_ value: String) -> String {
         guard let place else {
             return text(bytes[..<start], "\n\t\"\(name)\": \"\(value)\"\(isEmpty ? "" : ",")", bytes[start...])
@@ -34,7 +35,7 @@ struct JSONMemberText {
         return text(bytes[..<valueStart], "\"\(value)\"", bytes[place.upperBound...])
     }
 
-    /// The text without the member, its comma and the white space before it.
+    /// Returns the text without the member, its comma and the white space before the member.
     func removing() -> String {
         guard let place else { return text(bytes[...], "", []) }
         var first = place.lowerBound

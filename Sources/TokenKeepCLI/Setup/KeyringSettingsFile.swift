@@ -3,7 +3,7 @@ import TokenKeepCore
 /// The setting that makes pip or uv run the program `keyring`, which finds TokenKeep's backend by itself.
 struct KeyringSettingsFile: ToolSettings {
     let name: String
-    /// The path of the file, relative to the directory of configurations.
+    /// The path of the file, relative to the user's configuration directory (`XDG_CONFIG_HOME`).
     private let place: String
     /// The name of the setting's section; nil for a file without sections.
     private let section: String?
@@ -77,16 +77,17 @@ struct KeyringSettingsFile: ToolSettings {
         return output.split(separator: "\n" as Character).contains { $0.hasPrefix("tokenkeep.") }
     }
 
-    /// The name of the section of which this line is the header; nil for any other line.
+    /// Returns the section's name if the line is the header of a section; nil for any other line.
     ///
-    /// Like Python's configparser, takes the text up to the last bracket, spaces included.
+    /// Like Python's configparser, uses the text up to the last bracket, spaces included.
     private static func header(_ line: Substring) -> String? {
         let text = line.drop(while: \.isWhitespace)
         guard text.first == "[", let end = text.lastIndex(of: "]") else { return nil }
         return String(text[..<end].dropFirst())
     }
 
-    /// The name of the setting in a line, normalised like pip's: `-` for `_`, lower case, and no `--` in front.
+    /// Returns the name of the setting in a line, normalised as pip does: in lower case, with `-` for `_`, and without
+    /// a leading `--`.
     private static func word(_ line: Substring) -> String {
         let name = line.prefix { $0 != "=" && $0 != ":" }.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
         let plain = String(name.map { $0 == "_" ? "-" : $0 }).lowercased()

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
-/// The helper of podman, skopeo and buildah, in a file of its own beside their `registries.conf`. Their own file of plain
-/// logins comes behind the helper.
+/// The setting of the credential helper of podman, skopeo and buildah, in a separate file beside `registries.conf`.
+/// These programs query the helper first, and then their own file of plain logins.
 struct PodmanSettingsFile: ToolSettings {
     let name = "podman"
     private static let lines = ["credential-helpers = [\"tokenkeep\", \"containers-auth.json\"]"]
@@ -41,7 +41,7 @@ struct PodmanSettingsFile: ToolSettings {
 
     private static func isOurs(_ lines: [String]) -> Bool { lines == self.lines }
 
-    /// These programs look below the home, whatever `XDG_CONFIG_HOME` says.
+    /// The path is below the home directory, because these programs ignore `XDG_CONFIG_HOME` for this file.
     private static func path() throws(TokenKeepError) -> String {
         try ToolPlaces.home() + "/.config/containers/registries.conf.d/tokenkeep.conf"
     }

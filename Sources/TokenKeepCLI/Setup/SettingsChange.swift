@@ -9,7 +9,8 @@ struct SettingsChange {
     let lines: [String]
     /// The consequences for existing settings, to be shown to the user.
     var notes: [String] = []
-    /// Called before the file is written. ``after`` is called afterwards. Both maintain the notes that an undo needs.
+    /// Called before the file is written. ``after`` is called after the file was written. Both maintain the notes that
+    /// an undo reads.
     var before: (() throws(TokenKeepError) -> Void)?
     var after: (() throws(TokenKeepError) -> Void)?
     /// Called if the file cannot be written, to undo what ``before`` did.
@@ -40,25 +41,26 @@ protocol ToolSettings {
     func undo() throws(TokenKeepError) -> SettingsChange?
 }
 
-/// Setup's lines in a file that allows comments: a block between two comments, by which an undo finds the block.
+/// Setup's lines in a file that allows comments. Two comments enclose the lines, and an undo finds the lines by these
+/// comments.
 struct SettingsBlock {
     private static let begin = "# tokenkeep setup begin"
     private static let end = "# tokenkeep setup end"
-    /// The endings of the block's first comment. They describe the text before the block, so that an undo restores
-    /// every byte.
+    /// The endings of the block's first comment. An ending describes the text before the block, so that an undo can
+    /// restore every byte.
     private static let inNewFile = ", in a new file"
     private static let afterCutLine = ", after a line without its end"
 
     let lines: [String]
 
-    /// The text with the block at its end.
+    /// Returns the text with the block at its end; the block alone if the file is missing (nil).
     func appended(to text: String?) -> String {
         guard let text else { return block(SettingsBlock.inNewFile) }
         let isCut = !text.isEmpty && text.utf8.last != UInt8(ascii: "\n")
         return text + (isCut ? "\n" : "") + block(isCut ? SettingsBlock.afterCutLine : "")
     }
 
-    /// The text with the block after the first `count` lines.
+    /// Returns the text with the block after the first `count` lines.
     func inserted(into text: String, after count: Int) -> String {
         var parts = SettingsFile.lines(of: text)
         parts.insert(contentsOf: block("").split(separator: "\n" as Character), at: count)
@@ -69,8 +71,8 @@ struct SettingsBlock {
         ([SettingsBlock.begin + context] + lines + [SettingsBlock.end]).joined(separator: "\n") + "\n"
     }
 
-    /// Removes setup's block from the text of a file. Returns the rest of the text and the block's lines; nil without a
-    /// block.
+    /// Removes setup's block from the text of a file. Returns the rest of the text and the block's lines; nil if there
+    /// is no block.
     ///
     /// - Throws: ``Status/conflict`` if `isOurs` returns false for the block's lines.
     static func removed(
@@ -78,7 +80,8 @@ struct SettingsBlock {
     ) throws(TokenKeepError) -> (text: String?, lines: [String])? {
         guard let text = file.text else { return nil }
         var parts = SettingsFile.lines(of: text)
-        // An editor may have changed the ends of the block's lines to CR LF.
+        // Ignore a carriage return at the end of a line, because an editor may have changed the block's line ends to CR
+        // LF.
         let plain = parts.map { String($0.hasSuffix("\r") ? $0.dropLast() : $0) }
         guard let first = plain.firstIndex(where: { $0.hasPrefix(begin) }) else { return nil }
         let last = plain[first...].firstIndex(of: end)

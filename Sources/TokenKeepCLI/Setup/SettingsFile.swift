@@ -23,12 +23,14 @@ struct SettingsFile {
         text = try SettingsFile.read(path)
     }
 
-    /// Reads the file of a tool that is being set up, and removes what a killed setup left beside the file.
+    /// Reads the file of a tool that is being set up, and removes the temporary file that a killed setup left beside
+    /// it.
     static func forChange(_ path: String) throws(TokenKeepError) -> SettingsFile {
         let temporary = temporary(of: resolved(path))
         let descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor >= 0 {
-            // Not the file of a setup that runs: that has its lock.
+            // Remove the file only if its lock can be taken, because a running setup holds the lock of its temporary
+            // file.
             if lock(descriptor), isAt(temporary, descriptor) { unlink(temporary) }
             close(descriptor)
         }
@@ -37,7 +39,7 @@ struct SettingsFile {
 
     /// Splits a text into its lines, without their line feeds. A carriage return before a line feed stays.
     ///
-    /// The function splits bytes, because in Swift CR LF is a single Character, which differs from LF.
+    /// Splits by bytes, because in Swift CR LF is a single Character, which differs from LF.
     static func lines(of text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { Substring($0) }
     }
@@ -128,13 +130,15 @@ struct SettingsFile {
         }
     }
 
-    /// The new text's file until it takes the target's place: one fixed name, so that the next setup finds what a killed one left.
+    /// Returns the path of the temporary file that gets the new text and then replaces the target. The name is fixed,
+    /// so that the next setup finds the file that a killed setup left.
     private static func temporary(of target: String) -> String {
         let name = target.split(separator: "/" as Character).last.map(String.init) ?? ""
         return "\(target.dropLast(name.count)).\(name).tokenkeep"
     }
 
-    /// Locks an open file; false if another process has the lock. A file system without locks does not count.
+    /// Locks an open file. Returns false if another process has the lock, and true if the file system does not support
+    /// locks.
     private static func lock(_ descriptor: Int32) -> Bool {
         flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
     }
@@ -159,7 +163,7 @@ struct SettingsFile {
             throw errno == EEXIST ? busy(path) : failure("written", path)
         }
         defer { close(descriptor) }
-        // The lock tells the setups that begin meanwhile that the file is no leftover.
+        // The lock shows other setups that the file is in use and was not left by a killed setup.
         guard lock(descriptor), isAt(temporary, descriptor) else { throw busy(path) }
         var text = text
         let error = text.withUTF8 { Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
@@ -171,7 +175,7 @@ struct SettingsFile {
         }
     }
 
-    /// Makes the error for the present errno.
+    /// Makes the error for the current value of errno.
     static func failure(_ verb: String, _ path: String) -> TokenKeepError {
         let number = errno
         let isForbidden = verb != "read" && [EACCES, EPERM, EROFS].contains(number)

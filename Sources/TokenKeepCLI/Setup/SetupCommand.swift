@@ -41,7 +41,7 @@ struct SetupCommand: ParsableCommand {
             do {
                 try run(tool)
             } catch let error as TokenKeepError where tools.count > 1 && error.status != .cancelled {
-                // The other tools are set up nevertheless.
+                // Warn and continue, because the other tools can still be set up.
                 Terminal.warn(error)
                 problem = problem ?? error
             }

@@ -1,10 +1,11 @@
 import TokenKeepTerminal
 
-/// The parts of other programs' settings that messages show. A command, its arguments and an address may hold a password.
+/// Shortens settings of other programs for messages, because a command, its arguments and an address may contain a
+/// password.
 enum ShownSetting {
     private static let command = "a command for the shell"
 
-    /// A helper by its name or path. Arguments are left out, and so is the text of a command for the shell.
+    /// Returns a helper's name or path, without its arguments and without the text of a command for the shell.
     static func helper(_ helper: some StringProtocol) -> String {
         let isCommand = helper.hasPrefix("!")
         let words = helper.drop { $0 == "!" }.split(maxSplits: 1, whereSeparator: \.isWhitespace)
@@ -13,10 +14,10 @@ enum ShownSetting {
         return isCommand ? "\(command) (\(shown))" : shown
     }
 
-    /// An address without username, password and query.
+    /// Returns an address without username, password, query and fragment.
     static func address(_ address: String) -> String {
         let start = address.firstRange(of: "://")?.upperBound ?? address.startIndex
-        // A password may have a slash that is not escaped: everything up to the last sign is left out.
+        // Remove everything up to the last `@`, because a password may contain a slash that is not escaped.
         let host = address[start...].lastIndex(of: "@").map { address.index(after: $0) } ?? start
         return String(address[..<start] + address[host...].prefix { $0 != "?" && $0 != "#" })
     }

@@ -25,7 +25,7 @@ enum ToolPlaces {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// The path of a program that is installed beside this program.
+    /// Returns the path of a program that is installed in the directory of this program.
     ///
     /// - Throws: ``Status/unsupported`` if the program is not installed there.
     static func beside(_ program: String) throws(TokenKeepError) -> String {
@@ -40,7 +40,8 @@ enum ToolPlaces {
             .unsupported, "\(program) is not installed beside this program", hint: "install TokenKeep with cmake")
     }
 
-    /// The name of a helper in a tool's settings: its short name if the helper is on the PATH, otherwise its path.
+    /// Returns the name of a helper for a tool's settings: `short` if the helper is on the PATH, otherwise the helper's
+    /// path.
     static func name(of helper: String, short: String) throws(TokenKeepError) -> String {
         if isOnPath(helper) { return short }
         let path = try beside(helper)

@@ -66,7 +66,7 @@ struct StackShowCommand: ParsableCommand {
         return words.joined(separator: " ")
     }
 
-    /// The argument, put in brackets if a stack's syntax needs brackets.
+    /// Returns the argument, in brackets if the syntax of stacks requires brackets.
     private static func quoted(_ argument: String) -> String {
         guard argument.isEmpty || argument.first == "[" || argument.contains(where: { " \t\r#\\".contains($0) }) else {
             return argument

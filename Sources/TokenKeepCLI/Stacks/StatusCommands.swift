@@ -23,7 +23,7 @@ struct StatusCommand: StoreCommand {
 
     func run(_ store: Store) throws {
         let status = try store.status()
-        // An unreadable vault is ignored here, because it is reported as a module.
+        // Ignore an error of an unreadable vault here, because the vault is also a module, whose error is reported.
         let waiting = try? Sessions(store).waiting()
         let text =
             try options.json
@@ -63,7 +63,7 @@ struct StatusCommand: StoreCommand {
         }
     }
 
-    /// The lines about an error that keeps the pending changes from being read.
+    /// Returns the lines about an error because of which the pending changes cannot be read.
     ///
     /// Empty if a module already reports an error with the same message.
     private static func pendingProblem(_ status: StoreStatus) -> [String] {

@@ -33,7 +33,7 @@ struct SyncCommand: StoreCommand {
 
     /// Warns of the pending changes of modules to which this stack does not write.
     ///
-    /// Without this warning, "left 0" would mean that no change is pending at all.
+    /// Without this warning, a user would conclude from "left 0" that no change is pending for any module.
     private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
         let pending = Dictionary(grouping: try store.pendingChanges.elsewhere(), by: \.module)
         for (module, pending) in pending.sorted(by: { $0.key < $1.key }) {
@@ -66,7 +66,7 @@ struct SyncCommand: StoreCommand {
     }
 }
 
-/// Runs a body that draws the bar, and removes the bar afterwards.
+/// Runs `body`, which draws the progress bar, and removes the bar afterwards.
 func withBar<Result>(
     _ bar: ProgressBar, _ body: () throws(TokenKeepError) -> Result
 ) throws(TokenKeepError) -> Result {

@@ -5,7 +5,7 @@ import TokenKeepCore
 
 /// The installed program `tokenkeep-agent`.
 enum AgentProgram {
-    /// Replaces this process by the agent's program. Returns only if this fails, with the error.
+    /// Replaces this process by the agent's program. Returns only if this fails, and returns the error.
     static func become(_ arguments: [String]) -> TokenKeepError {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         guard tokenkeep_agent_program(&path) != 0 else {
@@ -21,7 +21,8 @@ enum AgentProgram {
 
 /// Replaces this process by another program.
 enum ProgramExecution {
-    /// Executes a program, which is searched in PATH if its name has no slash. Returns only if this fails, with the errno.
+    /// Executes a program. If the program's name has no slash, searches it in the directories of PATH. Returns only if
+    /// this fails, and returns the error number.
     static func replaceProcess(_ program: String, _ arguments: [String]) -> Int32 {
         let copies = arguments.map { strdup($0) } + [nil]
         execvp(program, copies)
@@ -30,8 +31,8 @@ enum ProgramExecution {
         return code
     }
 
-    /// Replaces this process by the user's program. If this fails, reports the error and returns the exit code of a
-    /// shell in this case.
+    /// Replaces this process by a program of the user. If this fails, prints the error and returns the exit code that a
+    /// shell would report.
     static func become(_ program: String, _ arguments: [String]) -> ExitCode {
         let code = replaceProcess(program, arguments)
         Terminal.report(

@@ -124,7 +124,8 @@ struct DeviceCommand: CommandGroup {
         if let need = device.flatMap(needOfFirmware) { Terminal.explain(need) }
     }
 
-    /// A sentence about the firmware's state to which the device's secret is bound; nil if it is bound to none.
+    /// Returns a sentence about the firmware's state to which the device's secret is bound; nil if the secret is not
+    /// bound to the firmware's state.
     static func needOfFirmware(_ device: DeviceIdentity) -> String? {
         guard !device.registers.isEmpty else { return nil }
         let numbers = device.registers.map(String.init).joined(separator: ", ")
@@ -138,7 +139,8 @@ struct DeviceCommand: CommandGroup {
         for name in names { Terminal.explain("  \(name)") }
     }
 
-    /// Explains the weaker protection of the level that ends with the password, if the TPM has no index for its secret.
+    /// Explains that the level when-passcode-set-this-device-only is protected less if the TPM has no index for the
+    /// level's secret. Prints nothing if the TPM has the index.
     static func explainIndex(_ store: Store) throws(TokenKeepError) {
         guard try store.device.lacksIndex() else { return }
         Terminal.explain(

@@ -46,7 +46,7 @@ extension DeviceCommand {
             }
         }
 
-        /// Describes the items that are lost with the device; nil if the vault is bound to no device.
+        /// Describes the items that are lost if the device is lost; nil if the vault is bound to no device.
         private static func loss(_ report: DeviceReport) -> String? {
             guard report.device != nil else { return nil }
             let items = "every item of levels this-device-only is lost; the others stay"

@@ -39,8 +39,8 @@ struct LockCommand: ParsableCommand {
 
     func run() throws {
         guard let program = locker.first else { return try lockVault() }
-        // Purge the keys without reading a file, because a file system may hang. If this fails, the screen is locked
-        // nevertheless.
+        // Remove the keys without reading a file, because a file system may hang. If the removal fails, still lock the
+        // screen.
         do throws(TokenKeepError) {
             try ClassKeyStore().removal.purgeScreenKeys()
         } catch {
@@ -131,7 +131,7 @@ struct UnlockCommand: StoreCommand {
         }
     }
 
-    /// The error for a vault that stays unlocked only until this program ends.
+    /// Makes the error for a vault that stays unlocked only until this program ends.
     static func cannotLast(_ reason: String) -> TokenKeepError {
         TokenKeepError(
             .unsupported, "the password is right, but nothing stays unlocked: \(reason)",

@@ -134,8 +134,8 @@ struct SlotOptions: ParsableArguments {
     var dropUnknownSlots = false
 }
 
-/// Runs a change of keys with a progress bar. Then prints a note if the vault cannot stay unlocked, or if a level's
-/// protection is weaker than possible.
+/// Runs a change of keys and shows a progress bar. Then prints a note if the vault cannot stay unlocked, or if the
+/// protection of a level is weaker because the TPM has no index.
 func changingKeys(
     of store: Store, _ body: (@escaping JournalProgress) throws(TokenKeepError) -> UnlockOutcome
 ) throws(TokenKeepError) {
@@ -148,7 +148,7 @@ func changingKeys(
     Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")
 }
 
-/// Prints the number of damaged records that a change of keys left unchanged. Prints nothing for 0.
+/// Prints the number of damaged records that a change of keys left unchanged. Prints nothing if there are none.
 func reportUnreadable(_ count: Int) {
     guard count > 0 else { return }
     Terminal.explain(

@@ -70,7 +70,8 @@ struct VaultCommand: CommandGroup {
                 hint: "to delete it all the same: --though-pending")
         }
 
-        /// Throws if the deletion would lose changes that modules or servers have not received.
+        /// Throws if the deletion would lose changes that modules or servers have not received. Does nothing with
+        /// `--though-pending`.
         private func checkLosses(_ store: Store) throws(TokenKeepError) {
             guard !thoughPending else { return }
             let losses: VaultLosses
