@@ -19,7 +19,7 @@ extension TokenStore {
         public let attempt: Int
         /// The question, for people.
         public let message: String
-        /// The item whose access needs the answer.
+        /// The item that can be accessed only after the user has answered the prompt.
         public let item: TokenItem.Name
 
         init(_ core: TokenKeepCore.Prompt) {

@@ -14,7 +14,7 @@ package final class RunningProgram {
     package enum ExchangeEnd {
         /// The reader has all the output that it wants.
         case enough
-        /// The output was closed, or the program has ended and only the program's own output counts.
+        /// The output was closed, or the program has ended and the output of its children does not count.
         case outputEnded
         /// The deadline has passed.
         case late

@@ -19,7 +19,7 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     public var changedNothing = false
     /// Whether ``Status/locked`` means only that the module must prompt its user before it deletes an item.
     public var asksBeforeDeleting = false
-    /// Whether the module counts as absent because a provider serves this vault as the module's service.
+    /// Whether the module counts as absent because its service is a provider that serves this vault itself.
     package var isOwnVault = false
     /// Whether ``Status/io`` means a temporary lack of memory, threads or descriptors, not a failure of the disk.
     package var isShortage = false

@@ -31,7 +31,7 @@ package enum Subkey {
         try derive(from: key, number: use.rawValue, context: "TKjourn_")
     }
 
-    /// Derives the key that authenticates the pending writes of records from the metadata key.
+    /// Derives, from the metadata key, the key that authenticates the pending writes of records.
     package static func ofMetadataKey(_ key: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: 1, context: "TKmetada")
     }

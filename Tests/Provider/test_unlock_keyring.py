@@ -109,8 +109,11 @@ class UnlockKeyring(WithKeyring):
 
     def test_nobody_serves_and_options_that_do_not_fit(self):
         self.assertIn("ServiceUnknown", self.unlock("--stdin", input="pw\n", code=4).stderr)
-        for option in (["--stack", "any required vault"], ["--namespace", "n"], ["--accept-older-header"]):
-            self.assertIn("--keyring excludes --accept-older-header, --stack and --namespace", self.unlock(*option, code=2).stderr)
+        for option in (["--stack", "any required vault"], ["--namespace", "n"], ["--accept-older-header"],
+                       ["--timeout", "9s"]):
+            self.assertIn(
+                "--keyring excludes --accept-older-header, --stack, --namespace and --timeout",
+                self.unlock(*option, code=2).stderr)
 
 
 if __name__ == "__main__":

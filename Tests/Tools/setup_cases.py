@@ -388,6 +388,16 @@ def a_relative_folder_is_made_where_the_user_is(world):
     same(json.loads(world.read("settings/docker/config.json")), {"credsStore": "tokenkeep"})
 
 
+def each_folder_of_docker_gets_its_own_setting_back(world):
+    folders = {f"{name}/{'x' * 60}/docker": helper for name, helper in (("a", "pass"), ("b", "secretservice"))}
+    for folder, helper in folders.items():
+        world.write(f"{folder}/config.json", json.dumps({"credsStore": helper}))
+        setup(world, "docker", "--yes", env={"DOCKER_CONFIG": world.path(folder)})
+    for folder, helper in folders.items():
+        setup(world, "docker", "--undo", "--yes", env={"DOCKER_CONFIG": world.path(folder)})
+        same(json.loads(world.read(f"{folder}/config.json")), {"credsStore": helper})
+
+
 def a_helper_beside_the_program_is_named_by_its_path(world):
     told = world.run(f"{world.bin}/tokenkeep", "setup", "git", "--yes", code=None, env={"PATH": "/usr/bin:/bin"})
     beside = os.path.join(os.path.dirname(os.path.realpath(f"{world.bin}/tokenkeep")), "git-credential-tokenkeep")

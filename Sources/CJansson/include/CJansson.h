@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// A JSON value, counted by its owner alone: tokenkeep_json_free() gives it up.
+/// A JSON value with exactly one owner, who frees it with tokenkeep_json_free().
 typedef struct tokenkeep_json tokenkeep_json;
 
 /// The types of a value, as tokenkeep_json_type() returns them.

@@ -1,8 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// Searches the bytes of a file for settings with a value. The encoding of the file's other text, UTF-16 included, does
-/// not matter.
+/// Searches the bytes of a file for settings with a value. The file may have any encoding, UTF-16 included.
 struct TokenScan {
     /// The bytes without spaces and quotation marks. In this form, settings of JSON, YAML, TOML and INI are alike:
     /// name, sign, value.

@@ -128,8 +128,8 @@ struct NetrcReader {
             if first.means("default") {
                 found.refuse(place, "an entry for all machines has no name")
             } else {
-                // An entry with a macro stays in the source: a macro belongs to the entry before it, so after a removal
-                // the macro would belong to another machine.
+                // A macro belongs to the entry before the macro. If that entry were removed, the macro would belong to the
+                // preceding entry, so an entry with a macro stays in the source.
                 let nextEntry = end < words.count ? words[end].range.lowerBound : bytes.count
                 let hasMacro = macros.contains { range.lowerBound..<nextEntry ~= $0 }
                 found.add(at: place) { () throws(TokenKeepError) in

@@ -65,6 +65,7 @@ final class KeptSessions: Sendable {
             helpedFrom[KeptSessions.name(info)] = nil
             steppedAt[KeptSessions.name(info)] = nil
             restsUntil[KeptSessions.name(info)] = nil
+            reported.remove(KeptSessions.name(info))
             locked.forget(KeptSessions.name(info))
         }
 
@@ -145,8 +146,8 @@ final class KeptSessions: Sendable {
             }
         } catch {
             state.withLock { $0.note(KeptSessions.longestPause, of: name, hasFailed: true) }
-            // Do not report a session whose sign-in is still being written. If the session ends later, another change
-            // of the session is noticed.
+            // A session whose sign-in is still being written looks missing: do not report this session. If the session
+            // really ends, a later change reports it.
             guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }
             Terminal.warn(error)

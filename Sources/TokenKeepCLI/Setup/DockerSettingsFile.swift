@@ -59,14 +59,15 @@ struct DockerSettingsFile: ToolSettings {
         return try ToolPlaces.home() + "/.docker/config.json"
     }
 
-    /// Reads setup's note of the setting that it replaced. The note's name contains the last 50 characters of the
-    /// directory in `DOCKER_CONFIG`.
+    /// Reads setup's note of the setting that it replaced. The note's name contains a hash of the directory in
+    /// `DOCKER_CONFIG`.
     private static func note() throws(TokenKeepError) -> SettingsFile {
         let home = try ToolPlaces.home()
         let state = ToolPlaces.variable("XDG_STATE_HOME") ?? "\(home)/.local/state"
         let folder = ToolPlaces.variable("DOCKER_CONFIG") ?? "\(home)/.docker"
         let isUsual = folder == "\(home)/.docker"
-        let name = isUsual ? "" : "-" + folder.suffix(50).map { $0.isLetter || $0.isNumber ? String($0) : "-" }.joined()
+        let hash = Array(folder.utf8).withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) }
+        let name = isUsual ? "" : "-" + Hexadecimal.text(hash)
         return try SettingsFile.forChange("\(state)/tokenkeep/setup-docker\(name)")
     }
 

@@ -92,8 +92,8 @@ struct UnlockCommand: StoreCommand {
 
     func validate() throws {
         guard keyring else { return }
-        guard !acceptOlderHeader, options.stack == nil, options.namespace.isEmpty else {
-            throw ValidationError("--keyring excludes --accept-older-header, --stack and --namespace")
+        guard !acceptOlderHeader, options.stack == nil, options.namespace.isEmpty, options.timeout == nil else {
+            throw ValidationError("--keyring excludes --accept-older-header, --stack, --namespace and --timeout")
         }
         guard !stdin || !options.passwordOptions.isGiven else {
             throw ValidationError("--stdin excludes --password-file and --password-fd")

@@ -8,7 +8,7 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
     case otherMachine = 3
     /// One of the user's own programs reads the item while the screen is locked.
     case screenLock = 4
-    /// A program uses the item without the user's knowledge.
+    /// A program uses the item, and the user does not know.
     case presence = 5
 
     /// The threat's name on the command line, for example `disk-theft`.

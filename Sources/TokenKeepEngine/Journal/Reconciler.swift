@@ -4,8 +4,8 @@ import TokenKeepRecords
 
 /// Stores, in the vault's records, the changes that deferrable modules of a stack missed, and drains them later.
 ///
-/// A record with a change pending for a module of this stack on this machine *governs*: a load returns the record's
-/// value and asks no module. An item is changed only under its lock, and no lock is held during a prompt.
+/// If a module of this stack on this machine has yet to receive a change of an item, the item's record *governs*: a load
+/// returns the record's value and asks no module. An item is changed only under its lock, and no lock is held during a prompt.
 struct Reconciler: Sendable {
     /// The maximum number of times that one call reads the modules, if items move meanwhile.
     private static let attempts = 3

@@ -180,7 +180,7 @@ package struct VaultLogin {
         return result
     }
 
-    // MARK: Parts
+    // MARK: Steps of a login
 
     private var keys: ClassKeyStore { store.records.opener.residentKeys }
 

@@ -12,7 +12,7 @@ struct ProtectedItems {
         case password
         /// The vault's device, which no longer answers.
         case device
-        /// The TPM's secret for the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``, which the TPM has lost.
+        /// The TPM has lost the secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
         case index
     }
 
@@ -86,7 +86,7 @@ struct ProtectedItems {
         return found
     }
 
-    /// The names of sealed items in other modules that would lose their protection.
+    /// The names of sealed items in other modules that would lose their protection if the password were removed.
     ///
     /// Items whose record has a value or pending changes are left out.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {

@@ -34,7 +34,7 @@ package struct EtcdPage {
         if answer["more"]?.isTrue == true, !found.isEmpty { next = start }
     }
 
-    /// Parses an answer; nil also if the bytes are not JSON.
+    /// Parses an answer; nil if the bytes are not JSON, or not a page.
     package init?(parsing bytes: UnsafeRawBufferPointer, prefix: String, from start: [UInt8]) {
         guard let answer = WireValue(parsing: bytes) else { return nil }
         self.init(answer, prefix: prefix, from: start)

@@ -38,7 +38,7 @@ enum ObjectUse: Int, CaseIterable {
     }
 }
 
-/// The objects that a call uses, each with the strongest of its uses.
+/// The objects that a call uses, and how. Of several uses of one object, the use with the highest raw value is kept.
 struct CallScope {
     private(set) var uses: [OrderedObject: ObjectUse] = [:]
 

@@ -4,11 +4,12 @@ import TokenKeepCore
 struct KeyringLocks: ServicePart {
     let whole: ServiceCall
 
-    /// Unlocks the locked items that match. If there are none, unlocks the default collection, which may hide the item.
+    /// Unlocks the locked items that match. If there are none, unlocks the default collection, because a locked collection
+    /// may not list its items.
     ///
     /// - Returns: whether anything was unlocked, so that the caller should search again.
-    /// - Throws: ``Status/locked`` if a prompt is needed and not allowed; ``Status/cancelled``; ``Status/unavailable``,
-    ///   as an absence, if there is no default collection.
+    /// - Throws: ``Status/locked`` if a prompt is needed and not allowed; ``Status/cancelled`` if the
+    ///   user dismisses the prompt; ``Status/unavailable``, marked as absent, if there is no default collection.
     func unlock(_ findings: Findings, for name: ItemName) throws(TokenKeepError) -> Bool {
         if !findings.locked.isEmpty {
             try unlock(findings.locked, subject: name.description)

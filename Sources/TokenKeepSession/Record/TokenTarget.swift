@@ -72,7 +72,7 @@ extension SessionRecord {
             life: TokenLife(json))
     }
 
-    /// Applies the answer to a refresh for a target. The access token of the sign-in is not changed.
+    /// Stores the tokens with which the server answered a refresh of a target. The access token of the sign-in is not changed.
     mutating func apply(
         _ response: TokenResponse, for target: TokenTarget, generation: UInt64, now: SessionTime, offset: Int64
     ) throws(TokenKeepError) {

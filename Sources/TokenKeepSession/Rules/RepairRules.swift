@@ -10,7 +10,7 @@ enum RepairRules {
     enum Repair: CaseIterable {
         /// Save the stash's tokens, or queue them for revocation. Runs before the record is read.
         case stash
-        /// Take over a record that the note does not describe as the session.
+        /// Make a record the session's record, although the note describes another one.
         case takeOver
         /// Queue the tokens of an ended session for revocation, and clear its record.
         case ended
