@@ -6,7 +6,7 @@ import random
 import signal
 import sys
 
-from patience import wait_until
+from patience import stop_process, wait_until
 from world import Desktop, Key
 
 STEPS = 12
@@ -120,7 +120,7 @@ class History:
 
     def stop(self):
         """The agent is stopped while a client gives up a key; what the client sent is passed over."""
-        self.world.agent.send_signal(signal.SIGSTOP)
+        stop_process(self.world.agent.pid)
         key = Key()
         key.may_live = False
         self.keys.append(key)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from patience import PATIENCE, wait_until
+from patience import PATIENCE, stop_process, wait_until
 from still_clock import StillClock
 from world import Desktop, kernel_keys, publish
 
@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
 
     def hang_agent(self):
         """Stops the agent as one that hangs."""
-        self.world.agent.send_signal(signal.SIGSTOP)
+        stop_process(self.world.agent.pid)
         self.addCleanup(self.world.agent.send_signal, signal.SIGCONT)
 
         def is_stopped():

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 from case import INSTALLED, Case
-from patience import PATIENCE, wait_until
+from patience import PATIENCE, stop_process, wait_until
 from world import REVOKE, SET_TIMEOUT, UNLINK, USER_KEYRING, Key, kernel_keys, keyctl, read_serial, search
 
 
@@ -135,7 +135,7 @@ class Revocation(Case):
         self.assertFalse(self.world.status().holds or key.is_readable())
 
     def test_a_key_whose_client_gave_up_is_not_published(self):
-        self.world.agent.send_signal(signal.SIGSTOP)
+        stop_process(self.world.agent.pid)
         key = Key()
         client = self.world.connect()
         client.send(key.request())
@@ -146,7 +146,7 @@ class Revocation(Case):
 
     def test_a_lock_whose_client_gave_up_is_obeyed(self):
         key = self.unlock()
-        self.world.agent.send_signal(signal.SIGSTOP)
+        stop_process(self.world.agent.pid)
         client = self.world.connect()
         client.send(b"TKA1\x03")
         client.close()

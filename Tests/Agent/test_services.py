@@ -13,7 +13,7 @@ from jeepney.io.blocking import open_dbus_connection
 
 from case import CHECKED, INSTALLED, Case
 from listening import listens
-from patience import PATIENCE, wait_until
+from patience import PATIENCE, stop_process, wait_until
 from world import Key, World
 
 
@@ -181,7 +181,7 @@ class Faults(Case):
 
     def test_a_login1_that_hangs_ends_the_keys(self):
         key = self.unlock()
-        self.world.login1.send_signal(signal.SIGSTOP)
+        stop_process(self.world.login1.pid)
         self.world.clock.advance(121)
         self.assertTrue(self.world.status().published)
         # The call's deadline.

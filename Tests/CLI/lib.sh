@@ -61,6 +61,12 @@ end_bus() {
     rm bus.pid
 }
 
+# Stops a process (SIGSTOP), and waits until each of its threads has stopped: on a busy machine others run on meanwhile.
+stop_process() {
+    kill -STOP "$1"
+    while grep -hqsv ') [TtZX] ' /proc/"$1"/task/*/stat; do :; done
+}
+
 # Sets the clock to one moment after the other for which a process waits in vain, until it has ended.
 pass_limits() { while test-clock pass "$1" 25 2>/dev/null; do :; done; }
 

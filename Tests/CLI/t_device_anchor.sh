@@ -77,7 +77,7 @@ title "the TPM is silent, and has no index for the anchor"
 printf 'newest\nlast\n' | run password change --stdin
 cp -a vault last
 put_back before
-kill -STOP "$swtpm"
+stop_process "$swtpm"
 run unlock --stdin <<<newer
 run load example.com two
 disk_theft

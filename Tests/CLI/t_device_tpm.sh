@@ -33,7 +33,7 @@ sed 's/uid [0-9]*/uid UID/' "$WORK/helper/log"
 
 title "the helper is killed in mid-request; the next request works"
 run lock
-kill -STOP "$swtpm"
+stop_process "$swtpm"
 run unlock --stdin <<<horse &
 unlocking=$!
 timeout "$PATIENCE" bash -c 'until pkill -9 -P "$1"; do sleep 0.01; done' - "$helper"

@@ -104,7 +104,7 @@ stop_and_go() {
     monitor=$!
     # The bus takes away a monitor's name, and from then on shows it all messages.
     tail -n +1 -f seen --pid="$monitor" | grep -m 1 -q 'NameLost$'
-    kill -STOP "$service"
+    stop_process "$service"
     "$1" &
     call=$!
     tail -n +1 -f seen --pid="$monitor" | grep -m 1 -q '/org/freedesktop/secrets'

@@ -25,7 +25,7 @@ freeze() { # SECONDS
     "$TOKENKEEP" session refresh api.example.com --exec ./server >told 2>&1 &
     holder=$!
     asking=$(cat asked)
-    kill -STOP "$holder"
+    stop_process "$holder"
 }
 thaw() {
     kill -CONT "$holder"

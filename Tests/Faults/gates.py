@@ -8,7 +8,7 @@ import time
 
 from faults import GATE, PROBE
 import tests_clock
-from patience import wait_until
+from patience import stop_process, wait_until
 
 
 def next_second():
@@ -24,7 +24,7 @@ class Freeze:
         self.process = process
 
     def __enter__(self):
-        self.process.send_signal(signal.SIGSTOP)
+        stop_process(self.process.pid)
         wait_until(lambda: state(self.process) == "T", "a process that stands still")
 
     def __exit__(self, *_):

@@ -9,6 +9,7 @@ import subprocess
 
 from faults import PATIENCE, PREFIX, Skip, Vault, case, fresh_copy
 from keyring_cases import SERVICE, Keyring, lasting_calls, without_bus
+from patience import stop_process
 from share import SHARE
 from tracing import fault
 
@@ -129,7 +130,7 @@ def changes_while_the_provider_does_not_answer():
     with Provider(start) as provider:
         vault = provider.vault()
         for arguments, value in ((("save", "a", "new"), "new"), (("clear", "a"), "NOT_FOUND"), (("save", "a", "last"), "last")):
-            provider.daemon.send_signal(signal.SIGSTOP)
+            stop_process(provider.daemon.pid)
             try:
                 assert vault.run(*arguments) == ["OK"]
                 vault.expect("a", value)

@@ -13,7 +13,6 @@ import os
 import random
 import re
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -34,7 +33,7 @@ import tests_clock
 import watch_cases
 from faults import CASES, PATIENCE, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, kill_moments, system_calls
 from locks import waiters
-from patience import wait_until
+from patience import stop_process, wait_until
 
 
 # Killed
@@ -373,7 +372,7 @@ def a_frozen_writer_delays_nobody_past_the_deadline():
     frozen = vault.start("pattern", "a", 1000000, "f")
     try:
         wait_until(lambda: vault.load("a") != "old", "the first value")
-        os.kill(frozen.pid, signal.SIGSTOP)
+        stop_process(frozen.pid)
         waiting = vault.start("save", "a", "new")
         wait_until(lambda: waiters(vault.path + "/lock") or waiting.poll() is not None, "a process that waits for the lock")
         tests_clock.advance(5)

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "Support"))
 sys.path.insert(0, os.path.join(HERE, "..", "Servers"))
 import tests_clock  # noqa: E402: their folders must be on the path first
 from listening import free_ports  # noqa: E402
-from patience import PATIENCE, wait_until  # noqa: E402
+from patience import PATIENCE, stop_process, wait_until  # noqa: E402
 
 STACK = ["--stack", "any required vault"]
 # What such a command starts ends with the thread that started it, also if the tests are killed.
@@ -113,7 +113,7 @@ class Etcd:
         self.process.wait()
 
     def freeze(self):
-        self.process.send_signal(signal.SIGSTOP)
+        stop_process(self.process.pid)
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 
-from fleet_parts import PATIENCE, STACK, Authority, wait_until
+from fleet_parts import PATIENCE, STACK, Authority, stop_process, wait_until
 from t_sign_out import three
 
 KEY = "/tokenkeep/home/1/users/"
@@ -318,7 +318,7 @@ def test_compaction_and_a_lost_lease_leave_no_gap(place, server):
         etcd.ctl("lease", "revoke", f"{lease:x}")
     assert not first & leases()
     wait_until(lambda: leases() - first, "the presence under another lease")
-    laptop.runner.send_signal(signal.SIGSTOP)
+    stop_process(laptop.runner.pid)
     desk.fleet("sign-out", "api.example.com", "ann", "--device", "laptop")
     revision = json.loads(etcd.ctl("endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
     etcd.ctl("compact", str(revision))
@@ -335,7 +335,7 @@ def test_a_frozen_device_obeys_after_its_lease_has_ended(place, server):
     laptop.sign_in(server)
     laptop.start()
     wait_until(lambda: ("laptop", "api.example.com", "ann") in desk.sessions(), "the publication")
-    laptop.runner.send_signal(signal.SIGSTOP)
+    stop_process(laptop.runner.pid)
     desk.fleet("sign-out", "api.example.com", "ann", "--device", "laptop")
     wait_until(lambda: not values(etcd, "present"), "the end of the lease")
     laptop.runner.send_signal(signal.SIGCONT)

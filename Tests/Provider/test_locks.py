@@ -15,7 +15,7 @@ import tests_clock
 from client import (
     COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
 from jeepney import HeaderFields
-from patience import PATIENCE, wait_until
+from patience import PATIENCE, stop_process, wait_until
 from test_interface import Case
 from world import PROVIDER, World
 
@@ -289,7 +289,7 @@ class Unlocking(Locked):
     @contextlib.contextmanager
     def stopped(self):
         """What is sent inside finds the provider asleep, and waits for it all at once."""
-        self.provider.send_signal(signal.SIGSTOP)
+        stop_process(self.provider.pid)
         try:
             yield
         finally:
@@ -731,7 +731,7 @@ class Pinentry(Asking):
         self.addCleanup(os.close, guest)
         process = self.ask(terminal=guest, TERM="xterm")
         wait_until(lambda: "GETPIN" in self.asked(), "the question")
-        process.send_signal(signal.SIGSTOP)
+        stop_process(process.pid)
         wait_until(lambda: not self.children(), "the end of pinentry")
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.stdout.readline(), "(True, ('ao', []))\n")
@@ -752,7 +752,7 @@ class Pinentry(Asking):
         process = self.ask(terminal=guest, TERM="xterm")
         wait_until(lambda: "STAYS" in self.asked()[asked:], "the question")
         (running,) = self.children()
-        process.send_signal(signal.SIGSTOP)
+        stop_process(process.pid)
         wait_until(lambda: os.path.exists(interrupted), "the signal to pinentry")
         self.world.unlock()
         self.assertFalse(self.client.get(LOGIN, COLLECTION, "Locked"))

@@ -16,8 +16,9 @@ import traceback
 from django_server import DjangoServer, install, python_of
 from glewlwyd_server import GlewlwydServer
 from loopback_server import PATIENCE, Missing
+from patience import stop_process  # loopback_server has put its folder on the path
 from sign_in_cases import CASES as SIGN_IN_CASES, Visitor
-import tests_clock  # loopback_server has put its folder on the path
+import tests_clock
 
 CASES = []
 PROVIDER_CASES = []
@@ -178,7 +179,7 @@ def a_process_that_was_frozen_wakes_after_the_logout(user):
     frozen = user.start("token", "api", "ann", script="waits")
     with open(user.directory + "/answered", encoding="utf-8") as answered:
         answered.read()
-    frozen.send_signal(signal.SIGSTOP)
+    stop_process(frozen.pid)
     os.waitpid(frozen.pid, os.WUNTRACED)
     user.token("--timeout", "1s", expected=4)
     assert f"process {frozen.pid} " in user.errors, user.errors

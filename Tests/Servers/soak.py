@@ -23,6 +23,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/Faults")
 from faults import PREFIX, WORK
 from keyring_cases import Keyring
+from patience import stop_process
 from rotating_server import RotatingServer
 from session_keyring_cases import LOCK
 from soak_disturbances import KeyChanges, Outages, moved_clocks
@@ -104,7 +105,7 @@ class Soak:
             process.kill()
             self.counts["calls killed"] += 1
             return
-        process.send_signal(signal.SIGSTOP)
+        stop_process(process.pid)
         self.counts["calls stopped"] += 1
         self.is_over.wait(random.uniform(0.5, 8))
         process.send_signal(signal.SIGCONT)
@@ -115,7 +116,7 @@ class Soak:
             kind = random.choice(("locked", "killed", "stopped"))
             self.counts[f"keyring {kind}"] += 1
             if kind == "stopped":
-                self.keyring.daemon.send_signal(signal.SIGSTOP)
+                stop_process(self.keyring.daemon.pid)
                 self.is_over.wait(random.uniform(0.5, 4))
                 self.keyring.daemon.send_signal(signal.SIGCONT)
                 continue

@@ -1,4 +1,7 @@
 """How tests wait for what others do in their own time: until it is done, however busy the machine is."""
+import glob
+import os
+import signal
 import time
 
 # A test that waits in vain ends after so many seconds. No test measures anything by it. It is TEST_PATIENCE_S of
@@ -25,3 +28,16 @@ def wait_until(condition, what="what is waited for", patience=PATIENCE):
             raise Waited(f"{what() if callable(what) else what} did not come in {patience} s")
         time.sleep(0.005)
     return found
+
+
+def stop_process(pid):
+    """Stops a process (SIGSTOP), and waits until each of its threads has stopped: on a busy machine others run on meanwhile."""
+    def is_stopped():
+        states = []
+        for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                states.append(file.read().rsplit(")", 1)[1].split()[0])
+        return all(state in "TtZX" for state in states)
+
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(is_stopped, f"a stopped process {pid}")

@@ -14,6 +14,7 @@ import threading
 import proxy
 from case import PROGRAM, Case, main
 import tests_clock
+from patience import stop_process
 from proxy import code_of
 from world import PATIENCE, SEAL, UNSEAL, Client, Helper, Key, Reply, forget_refusals, receive_reply, request, listens, wait_until
 
@@ -296,7 +297,7 @@ class Deaths(Helping):
         self.opens(client, blob)
 
     def test_a_silent_tpm_costs_the_budget_alone(self):
-        self.tpm.process.send_signal(signal.SIGSTOP)
+        stop_process(self.tpm.process.pid)
         began = tests_clock.now()
         self.refused(self.ann.seal(self.key, budget=300), "silent")
         self.assertGreater(tests_clock.now() - began, 0.25)

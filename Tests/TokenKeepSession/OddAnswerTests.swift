@@ -68,6 +68,7 @@ struct OddAnswerTests {
         Answer("a form like a URL's query", "?access_token=new&expires_in=3600&refresh_token=next"),
         Answer("a form separated by semicolons", "access_token=new;expires_in=3600;refresh_token=next"),
         Answer("a form with blanks", "access_token=new; expires_in=3600; refresh_token=next;"),
+        Answer("a form with blanks behind the values", "access_token=new ;; ;refresh_token=next ; "),
         Answer("a form that repeats a name", "user=1&user=2&access_token=new&refresh_token=next"),
     ]
 

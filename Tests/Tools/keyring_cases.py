@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import tests_clock
+from patience import stop_process
 from world import HERE, cases, has, same
 
 sys.path.insert(0, os.path.join(HERE, "..", "Benchmarks"))
@@ -90,7 +91,7 @@ def a_keyring_that_is_stopped_is_told_after_the_limit(world):
     def body(keyring):
         fill(world)
         daemon = keyring.processes[-1]
-        daemon.send_signal(signal.SIGSTOP)
+        stop_process(daemon.pid)
         try:
             for words, text, _, code in GETS + [(("git", "erase"), GIT + f"username=ann\npassword={SECRET}\n", 3, 4)]:
                 with subprocess.Popen(["tokenkeep-credential", *words], env=world.environment, text=True, stdin=subprocess.PIPE,

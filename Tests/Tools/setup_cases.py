@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import stat
 import tomllib
 
@@ -438,7 +439,9 @@ def a_killed_setup_leaves_whole_files(world):
                 assert found == text or "tokenkeep" in found, found
             if ended.returncode == 0:
                 break
+            same(ended.returncode, -signal.SIGKILL)
             moments += 1
+        same(ended.returncode, 0)
     assert moments > (200 if everywhere else 10), moments
     setup(world, "--undo", "--yes")
     same({path: world.read(path) for path in old}, old)

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepKeys
 import TokenKeepSession
 import TokenKeepTerminal
 

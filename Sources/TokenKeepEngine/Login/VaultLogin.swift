@@ -45,15 +45,16 @@ package struct VaultLogin {
     ///
     /// - Parameter isCreating: whether to give this password to a vault without one, and to create a missing vault.
     package func unlock(with password: SecretBytes, isCreating: Bool = false) -> LoginResult {
-        let result = unlock(with: password)
+        let result = unlock(with: password, hasRecorded: false)
         return result == .noVault && isCreating ? create(with: password) : result
     }
 
-    private func unlock(with password: SecretBytes) -> LoginResult {
+    /// - Parameter hasRecorded: whether this login has already recorded that it is too slow.
+    private func unlock(with password: SecretBytes, hasRecorded: Bool) -> LoginResult {
         // The time limit is the longest possible, because the PAM module itself ends a call that exceeds the configured
         // timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
-            if try isOpen(vault, call) || staysLocked(vault) { return .done }
+            if try isOpen(vault, call, hasRecorded: hasRecorded) || staysLocked(vault) { return .done }
             // Write this outcome first, so that it stays if the PAM module kills this process.
             record(.tooSlow)
             // Simultaneous logins derive the key one after another: in parallel, all of them may exceed their time
@@ -62,7 +63,7 @@ package struct VaultLogin {
             let turn = try? VaultLock(.asking(id: VaultLogin.turn), of: vault.directory, call)
             defer { turn?.release() }
             guard let vault = try present() else { return .noVault }
-            if try isOpen(vault, call) { return .done }
+            if try isOpen(vault, call, hasRecorded: true) { return .done }
             let limit = limit(of: vault)
             do throws(TokenKeepError) {
                 try PasswordDerivation.check(password)
@@ -87,11 +88,11 @@ package struct VaultLogin {
         } catch {
             // Another program has given the vault a password meanwhile.
             let isOvertaken = [.invalid, .conflict, .busy].contains(error.status)
-            if isOvertaken, (try? present()) ?? nil != nil { return unlock(with: password) }
+            if isOvertaken, (try? present()) ?? nil != nil { return unlock(with: password, hasRecorded: true) }
             record(.unreachable)
             return error.status == .denied ? .refused : VaultLogin.result(of: error)
         }
-        return unlock(with: password)
+        return unlock(with: password, hasRecorded: true)
     }
 
     /// Gives the vault its first password. Returns false if another login has done so meanwhile.
@@ -107,10 +108,15 @@ package struct VaultLogin {
         return true
     }
 
-    /// Whether every key of the vault is unlocked, as ``keepsOpen(_:_:)``. Then no login was too slow.
-    private func isOpen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
+    /// Whether every key of the vault is unlocked, as ``keepsOpen(_:_:)``.
+    ///
+    /// If this login has recorded that it is too slow, another login has unlocked the vault meanwhile, and the record is
+    /// corrected. An earlier login's record stays, because the password of that login may be wrong.
+    private func isOpen(
+        _ vault: OpenVault, _ call: CallContext, hasRecorded: Bool
+    ) throws(TokenKeepError) -> Bool {
         guard try keepsOpen(vault, call) else { return false }
-        if LastLogin.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
+        if hasRecorded, LastLogin.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
         return true
     }
 

@@ -177,8 +177,10 @@ extension EraDirectory {
     /// `current`, the next change of keys would remove the directory. Errors are ignored, because each opening of the vault
     /// tries again.
     func endMaking(of vault: VaultDirectory) {
-        guard (try? vault.currentEra()) == number else { return }
-        _ = try? SystemCall.remove(EraRemoval.making, in: descriptor)
+        // The link first: after a loss of power, an older link beside a directory without this file would be an error.
+        guard (try? vault.currentEra()) == number, (try? SystemCall.sync(vault.descriptor)) != nil,
+            (try? SystemCall.remove(EraRemoval.making, in: descriptor)) == true
+        else { return }
         try? SystemCall.sync(descriptor)
     }
 

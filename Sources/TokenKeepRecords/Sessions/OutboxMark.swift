@@ -40,7 +40,11 @@ package struct OutboxMark: Sendable {
     /// The file's metadata (stat(2)), which ``set(changing:)`` can change; nil if there is no file.
     package var identity: FileStatus.Identity? {
         guard let folder = try? folder() else { return nil }
-        return ((try? SystemCall.status(of: file, in: folder.number)) ?? nil)?.identity
+        return identity(in: folder)
+    }
+
+    private func identity(in folder: OwnedDescriptor) -> FileStatus.Identity? {
+        ((try? SystemCall.status(of: file, in: folder.number)) ?? nil)?.identity
     }
 
     /// Makes the file. Called before and after a token is recorded as still to be revoked.
@@ -54,7 +58,7 @@ package struct OutboxMark: Sendable {
         let folder = try folder()
         do throws(Errno) {
             let opened = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
-            if changing, let opened { futimens(opened.number, nil) }
+            if changing, let opened, futimens(opened.number, nil) != 0 { throw Errno(rawValue: errno) }
         } catch {
             throw error.error("cannot write \(file)")
         }
@@ -66,7 +70,7 @@ package struct OutboxMark: Sendable {
     ///
     /// - Returns: whether the file was removed.
     package func remove(if identity: FileStatus.Identity?) -> Bool {
-        guard let identity, self.identity == identity, let folder = try? folder() else { return false }
+        guard let identity, let folder = try? folder(), self.identity(in: folder) == identity else { return false }
         return (try? SystemCall.remove(file, in: folder)) ?? false
     }
 

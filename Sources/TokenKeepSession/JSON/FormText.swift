@@ -32,8 +32,7 @@ package enum FormText {
         let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 || $0 == UInt8(ascii: "?") }
         let text = start.prefix(start.lastIndex { $0 > 0x20 }.map { $0 + 1 - start.startIndex } ?? 0)
         guard text.allSatisfy({ $0 >= 0x20 && !"<>\"{}".utf8.contains($0) }) else { return nil }
-        for padded in fields(of: text) {
-            let field = padded.drop { $0 == 0x20 }
+        for field in fields(of: text) {
             let (name, value) = try (
                 decoded(field.prefix { $0 != UInt8(ascii: "=") }),
                 decoded(field.drop { $0 != UInt8(ascii: "=") }.dropFirst())
@@ -45,10 +44,20 @@ package enum FormText {
         return ["access_token", "refresh_token", "device_code", "error"].contains { json[$0] != nil } ? json : nil
     }
 
-    /// Splits a form at `&`, or, if it has none, at `;` (HTML 4.01, section B.2.2) if each part is then a field.
+    /// Splits a form at `&`, or, if it has none, at `;` (HTML 4.01, section B.2.2) if each part is then a field. Blanks
+    /// around a field, and empty fields, are left out.
     private static func fields(of text: Slice<UnsafeRawBufferPointer>) -> [Slice<UnsafeRawBufferPointer>] {
-        let fields = text.split(separator: UInt8(ascii: "&"))
-        let parts = fields.count == 1 ? text.split(separator: UInt8(ascii: ";")) : []
+        let fields = parts(of: text, separator: UInt8(ascii: "&"))
+        let parts = fields.count == 1 ? parts(of: text, separator: UInt8(ascii: ";")) : []
         return !parts.isEmpty && parts.allSatisfy { $0.contains(UInt8(ascii: "=")) } ? parts : fields
+    }
+
+    private static func parts(
+        of text: Slice<UnsafeRawBufferPointer>, separator: UInt8
+    ) -> [Slice<UnsafeRawBufferPointer>] {
+        text.split(separator: separator).map { part in
+            let start = part.drop { $0 == 0x20 }
+            return start.prefix(start.lastIndex { $0 != 0x20 }.map { $0 + 1 - start.startIndex } ?? 0)
+        }.filter { !$0.isEmpty }
     }
 }

@@ -190,7 +190,8 @@ public struct Outbox: Sendable {
 
     /// Removes the mark if no token waits and no process adds a token now. Otherwise a later flush removes the mark.
     ///
-    /// Lists the outbox while the lock is held, so that a process killed at any moment leaves no token without a mark.
+    /// Lists the outbox while the lock is held. A token without a mark remains only if the other process did not wait for
+    /// the lock, and a process is killed just when the mark is removed.
     private func removeMark(until end: Deadline) {
         guard mark.isSet, let lock = try? OutboxLock.tryForRemoving(store.records) else { return }
         let identity = mark.identity
