@@ -4,8 +4,10 @@
 # which this clock puts behind the end of the scenario.
 cat >server <<'SCRIPT'
 #!/bin/sh
+[ -e network ]
+is_down=$?
 echo "$TOKENKEEP_ACCOUNT" >>tries
-[ -e network ] || exit 1
+[ "$is_down" = 0 ] || exit 1
 cat >/dev/null
 printf '{"access_token":"access-2","expires_in":3600,"refresh_token":"refresh-2"}'
 SCRIPT
