@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 
+from patience import PATIENCE
 from servers import container_registry
 from world import cases, has, same
 
@@ -33,6 +34,23 @@ def large_secrets_and_identity_tokens(world):
         store(world, "<token>", secret)
         same(json.loads(helper(world, "get", SERVER).out)["Secret"], secret)
     same(store(world, "<token>", "t" * 1_048_577, code=1).out, "the secret is longer than 1048576 bytes\n")
+
+
+def of_two_logins_at_once_one_stays(world):
+    for number in range(12):
+        server = f"https://r{number}.example.com"
+        running = []
+        for username in ("ann", "bob"):
+            running.append(subprocess.Popen(["docker-credential-tokenkeep", "store"], env=world.environment, stdin=subprocess.PIPE))
+            request = json.dumps({"ServerURL": server, "Username": username, "Secret": username}).encode()
+            running[-1].stdin.write(request)
+        for one in running:
+            one.stdin.close()
+        for one in running:
+            same(one.wait(timeout=PATIENCE), 0)
+        # Of two that are saved within the same moment, both may stay until the next login.
+        answer = json.loads(helper(world, "get", server).out)
+        same(answer["Secret"], answer["Username"])
 
 
 def another_account_replaces_the_first(world):

@@ -22,6 +22,30 @@ def use(world):
     world.write("home/.gitconfig", "[credential]\n\thelper = tokenkeep\n[user]\n\tname = ann\n\temail = ann@example.com\n")
 
 
+def an_empty_password_is_a_password(world):
+    use(world)
+    tell(world, "store", ANN + "password=s3cret\n")
+    # git asks with the empty password of an address such as https://ann:@example.com, and the server refuses it.
+    for refused in ("password=\n", "authtype=Bearer\n"):
+        tell(world, "erase", ANN + refused)
+        same(world.load(SERVICE, "ann"), "s3cret")
+    tell(world, "erase", HOST + "password=\n")
+    same(world.load(SERVICE, "ann"), "s3cret")
+    git(world, "approve", HOST + "username=token\npassword=\n")
+    has(git(world, "fill", HOST + "username=token\n").out, "username=token\npassword=\n")
+    tell(world, "erase", HOST + "username=token\npassword=\n")
+    same(world.services(), {(SERVICE, "ann")})
+
+
+def doctor_names_the_file_of_a_setting(world):
+    world.write("home/.gitconfig", "[include]\n\tpath = ~/inc\n")
+    world.write("home/inc", '[credential "https://g.example"]\n\thelper = store\n')
+    hint = f"git config --unset-all --file {world.path('home/inc')} credential.https://g.example.helper"
+    has(world.run("tokenkeep", "doctor", code=None).out, hint)
+    world.run(*hint.split())
+    assert "g.example" not in world.run("tokenkeep", "doctor", code=None).out
+
+
 def git_fills_what_it_approved(world):
     use(world)
     git(world, "approve", ANN + "password=s3cret\n")

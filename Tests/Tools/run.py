@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "Support"))
 import tests_clock  # noqa: E402: its folder must be on the path first
 
 SUITES = ["git_cases", "git_server_cases", "docker_cases", "cargo_cases", "other_cases", "fault_cases", "setup_cases", "setup_file_cases",
-          "terminal_cases", "keyring_cases", "recipe_cases"]
+          "terminal_cases", "keyring_cases", "recipe_cases", "import_cases"]
 ELSEWHERE = ["docker", "cargo", "terraform", "kubectl", "aws", "ansible-vault"]
 # At a time: most of a case's time goes into starts of programs.
 JOBS = 3

@@ -73,8 +73,15 @@ struct GitSetting {
         guard scope != "command" else { return "env | grep GIT_CONFIG" }
         // The name of the setting contains the whole address. If a part of the address must not be shown, the user
         // edits the file instead.
-        if let address, ShownSetting.address(address) != address { return "git config --\(scope) --edit" }
+        if let address, ShownSetting.address(address) != address { return "git config \(place) --edit" }
         let name = ShellWord.quoted("credential.\(address.map { $0 + "." } ?? "")helper")
-        return "git config --unset-all --\(scope) \(name)"
+        return "git config --unset-all \(place) \(name)"
+    }
+
+    /// The option of `git config` that names the file of the setting. Of the user's files, `--global` changes one alone.
+    private var place: String {
+        let file = "file:"
+        guard scope == "global", origin.hasPrefix(file), !origin.hasSuffix("/.gitconfig") else { return "--\(scope)" }
+        return "--file \(ShellWord.quoted(String(origin.dropFirst(file.count))))"
     }
 }

@@ -89,10 +89,11 @@ struct ForeignFile {
         let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
         let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
         let temporary = "\(folder)/.\(name).tokenkeep"
-        // An import that was killed may have left this file.
-        unlink(temporary)
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw ForeignFile.failure("written", temporary) }
+        let descriptor = SettingsFile.removeLeft(temporary) ? SettingsFile.makeTemporary(temporary) : -1
+        guard descriptor >= 0 else {
+            guard errno == EEXIST || errno == EWOULDBLOCK else { throw ForeignFile.failure("written", temporary) }
+            throw TokenKeepError(.conflict, "another import removes entries of \(path)", hint: "run it again")
+        }
         defer { close(descriptor) }
         do throws(TokenKeepError) {
             try write(holes, to: descriptor)
@@ -129,14 +130,25 @@ struct ForeignFile {
     }
 
     private func checkUnchanged() throws(TokenKeepError) {
-        var now = stat()
-        guard stat(path, &now) == 0, now.st_ino == status.st_ino, now.st_dev == status.st_dev,
-            now.st_size == status.st_size, now.st_mtim.tv_sec == status.st_mtim.tv_sec,
-            now.st_mtim.tv_nsec == status.st_mtim.tv_nsec
-        else {
-            throw TokenKeepError(
-                .conflict, "\(path) was changed while its entries were imported", hint: "run the import again")
-        }
+        guard ForeignFile.isSame(status, ForeignFile.status(of: path)) else { throw ForeignFile.changed(path) }
+    }
+
+    /// The metadata of a file (stat(2)); nil if it cannot be read.
+    static func status(of path: String) -> stat? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status : nil
+    }
+
+    /// Whether both are the metadata of one file that was not changed in between.
+    static func isSame(_ before: stat?, _ now: stat?) -> Bool {
+        guard let before, let now else { return false }
+        return now.st_ino == before.st_ino && now.st_dev == before.st_dev && now.st_size == before.st_size
+            && now.st_mtim.tv_sec == before.st_mtim.tv_sec && now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
+    }
+
+    static func changed(_ path: String) -> TokenKeepError {
+        TokenKeepError(
+            .conflict, "\(path) was changed while its entries were imported", hint: "run the import again")
     }
 
     private static func failure(_ verb: String, _ path: String) -> TokenKeepError {

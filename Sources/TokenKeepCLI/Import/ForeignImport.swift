@@ -17,7 +17,11 @@ struct ForeignImport {
     private(set) var refused = 0
     /// The entries whose secrets the store contains, as a read after the save showed.
     private(set) var verified: [ForeignEntry] = []
+    /// The items of entries of which a later entry with the same name stays in the source.
+    private(set) var shadowing: Set<ItemName> = []
     private var seen: Set<ItemName> = []
+    /// The services of which an item must be newer than the items that were saved before it.
+    private var ordered: Set<String> = []
     /// The items that a dry run would have saved, by name.
     private var planned: [ItemName: Kept] = [:]
 
@@ -48,6 +52,19 @@ struct ForeignImport {
         }
     }
 
+    /// The order in which entries are imported.
+    ///
+    /// git uses the first line of a host, and writes the newest line first. An item is the newest if it was saved last, so
+    /// the first line is saved last. Entries whose names occurred before come at the end.
+    mutating func order(_ entries: [ForeignEntry], of format: ForeignFormat) -> [ForeignEntry] {
+        guard format == .gitCredentials else { return entries }
+        var names: Set<ItemName> = []
+        let isFirst = entries.map { names.insert($0.name).inserted }
+        let firsts = zip(entries, isFirst).filter(\.1).map(\.0)
+        ordered = Set(Dictionary(grouping: firsts, by: \.name.service).filter { $0.value.count > 1 }.keys)
+        return firsts.reversed() + zip(entries, isFirst).filter { !$0.1 }.map(\.0)
+    }
+
     /// Throws the error if no entry can be imported, for example because the vault is locked. The caller checks this
     /// before the source's secrets are read.
     func checkOpen(for name: ItemName) throws(TokenKeepError) {
@@ -72,6 +89,7 @@ struct ForeignImport {
             verified.append(entry.kept(withAddress: present.address))
         } else if present != nil, !isReplacing || !isFirst {
             kept += 1
+            if !isFirst { shadowing.insert(entry.name) }
             Terminal.warn(
                 TokenKeepError(
                     .duplicate, "\(entry.place): \(entry.name) is there with another secret, and is kept",
@@ -80,8 +98,14 @@ struct ForeignImport {
             planned[entry.name] = (entry.secret, entry.address)
             imported += 1
         } else {
-            try save(entry, isNew: present == nil)
-            imported += 1
+            do throws(TokenKeepError) {
+                try save(entry, isNew: present == nil)
+                imported += 1
+            } catch {
+                // Another import has saved the same entry meanwhile.
+                guard error.status == .duplicate, try kept(entry.name)?.secret == entry.secret else { throw error }
+                self.present += 1
+            }
             verified.append(entry)
         }
     }
@@ -89,8 +113,13 @@ struct ForeignImport {
     private func save(_ entry: ForeignEntry, isNew: Bool) throws(TokenKeepError) {
         var attributes: [(String, String)] = []
         if let address = entry.address { attributes.append(("url", address)) }
+        var saved = try ItemAttributes(attributes)
+        if ordered.contains(entry.name.service) {
+            saved = try SaveOrder.attributes(
+                saved, of: entry.name, after: store.list(service: entry.name.service, until: store.deadline).items)
+        }
         let request = try SaveRequest(
-            name: entry.name, secret: entry.secret, label: entry.label, attributes: ItemAttributes(attributes),
+            name: entry.name, secret: entry.secret, label: entry.label, attributes: saved,
             precondition: isNew ? .absent : .none)
         _ = try store.save(request)
         guard try kept(entry.name)?.secret == entry.secret else {

@@ -137,7 +137,7 @@ struct ImportCommand: ParsableCommand {
         let found = source.found
         let bar = ProgressBar()
         try withBar(bar) { () throws(TokenKeepError) in
-            for (index, entry) in found.entries.enumerated() {
+            for (index, entry) in transfer.order(found.entries, of: format).enumerated() {
                 try transfer.run(entry)
                 bar.show(done: index + 1, of: found.entries.count)
             }
@@ -161,7 +161,7 @@ struct ImportCommand: ParsableCommand {
         let isRemoving = remove && !dryRun
         if isRemoving {
             do throws(TokenKeepError) {
-                try cut(transfer.verified, source, counting: &removed)
+                try cut(transfer, source, counting: &removed)
             } catch {
                 // Throw this error only after the numbers are printed, because the imported items stay in the store.
                 failure = error
@@ -180,14 +180,18 @@ struct ImportCommand: ParsableCommand {
     /// Removes every entry from the source whose item contains all of it, and counts the removed entries. Warns of each
     /// entry that stays.
     private func cut(
-        _ verified: [ForeignEntry], _ source: any ForeignSource, counting removed: inout Int
+        _ transfer: ForeignImport, _ source: any ForeignSource, counting removed: inout Int
     ) throws(TokenKeepError) {
-        for entry in verified {
-            guard let rest = entry.rest else { continue }
-            Terminal.warn(
-                TokenKeepError(.unsupported, "\(entry.place) stays in the source: the item does not keep \(rest)"))
+        let reason = { (entry: ForeignEntry) -> String? in
+            // Programs use the first entry of a name: without this entry, they would use the later entry.
+            if transfer.shadowing.contains(entry.name) { return "a later entry has the same name and another secret" }
+            return entry.rest.map { "the item does not keep \($0)" }
         }
-        let whole = verified.filter { $0.rest == nil }
+        for entry in transfer.verified {
+            guard let reason = reason(entry) else { continue }
+            Terminal.warn(TokenKeepError(.unsupported, "\(entry.place) stays in the source: \(reason)"))
+        }
+        let whole = transfer.verified.filter { reason($0) == nil }
         if !whole.isEmpty { try source.remove(whole, counting: &removed) }
     }
 

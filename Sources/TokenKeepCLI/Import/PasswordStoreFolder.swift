@@ -13,6 +13,8 @@ struct PasswordStoreFolder: ForeignSource {
     private static let deepest = 32
 
     private let root: String
+    /// The metadata (stat(2)) of each entry's file before it was decrypted.
+    private var read: [String: stat] = [:]
     private(set) var found = ForeignEntries()
 
     /// Decrypts every entry of a folder.
@@ -33,6 +35,7 @@ struct PasswordStoreFolder: ForeignSource {
         // After one prompt without an answer, do not let gpg prompt for the keys of further entries.
         var mayAsk = true
         for name in names {
+            read["\(name).gpg"] = ForeignFile.status(of: "\(path)/\(name).gpg")
             let attempt = try decrypt(name, mayAsk: mayAsk)
             if case .failed(let reason) = attempt, reason.isUnanswered { mayAsk = false }
             guard case .decrypted(let text) = attempt else {
@@ -50,17 +53,24 @@ struct PasswordStoreFolder: ForeignSource {
         found = entries
     }
 
-    /// Removes the files of these entries.
+    /// Removes the files of these entries. A file that was changed since it was read stays.
     ///
-    /// - Throws: ``Status/io`` if a file cannot be removed.
+    /// - Throws: ``Status/io`` if a file cannot be removed, ``Status/conflict`` if a file was changed.
     func remove(_ entries: [ForeignEntry], counting removed: inout Int) throws(TokenKeepError) {
+        var changed: TokenKeepError?
         for entry in entries {
             let path = "\(root)/\(entry.place)"
+            let now = ForeignFile.status(of: path)
+            guard now == nil || ForeignFile.isSame(read[entry.place], now) else {
+                changed = changed ?? ForeignFile.changed(path)
+                continue
+            }
             guard unlink(path) == 0 || errno == ENOENT else {
                 throw TokenKeepError(.io, "\(path) cannot be removed: \(Terminal.describe(errno: errno))")
             }
             removed += 1
         }
+        if let changed { throw changed }
     }
 
     /// Adds the names of all entries below a directory. Skips links to directories, and names that begin with a dot.

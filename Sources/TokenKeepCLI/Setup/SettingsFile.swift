@@ -26,15 +26,31 @@ struct SettingsFile {
     /// Reads the file of a tool that is being set up, and removes the temporary file that a killed setup left beside
     /// it.
     static func forChange(_ path: String) throws(TokenKeepError) -> SettingsFile {
-        let temporary = temporary(of: resolved(path))
-        let descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        if descriptor >= 0 {
-            // Remove the file only if its lock can be taken, because a running setup holds the lock of its temporary
-            // file.
-            if lock(descriptor), isAt(temporary, descriptor) { unlink(temporary) }
-            close(descriptor)
-        }
+        _ = removeLeft(temporary(of: resolved(path)))
         return try SettingsFile(path)
+    }
+
+    /// Removes the temporary file that a killed process left.
+    ///
+    /// - Returns: false if the file stays, because a running process has locked it.
+    static func removeLeft(_ temporary: String) -> Bool {
+        let descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return true }
+        defer { close(descriptor) }
+        guard lock(descriptor) else { return false }
+        if isAt(temporary, descriptor) { unlink(temporary) }
+        return true
+    }
+
+    /// Makes a temporary file, and locks it. The lock shows other processes that the file was not left by a killed one.
+    ///
+    /// - Returns: the descriptor; -1, and `errno`, if the system fails or another process uses the file (`EEXIST`).
+    static func makeTemporary(_ temporary: String) -> Int32 {
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0, !lock(descriptor) || !isAt(temporary, descriptor) else { return descriptor }
+        close(descriptor)
+        errno = EEXIST
+        return -1
     }
 
     /// Splits a text into its lines, without their line feeds. A carriage return before a line feed stays.
@@ -158,13 +174,11 @@ struct SettingsFile {
         var status = stat()
         let mode = stat(target, &status) == 0 ? status.st_mode & 0o777 : 0o600
         let temporary = temporary(of: target)
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = makeTemporary(temporary)
         guard descriptor >= 0 else {
             throw errno == EEXIST ? busy(path) : failure("written", path)
         }
         defer { close(descriptor) }
-        // The lock shows other setups that the file is in use and was not left by a killed setup.
-        guard lock(descriptor), isAt(temporary, descriptor) else { throw busy(path) }
         var text = text
         let error = text.withUTF8 { Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
         guard error == 0, fchmod(descriptor, mode) == 0, fsync(descriptor) == 0, rename(temporary, target) == 0 else {

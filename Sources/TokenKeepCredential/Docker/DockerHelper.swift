@@ -41,7 +41,7 @@ enum DockerHelper {
         return text
     }
 
-    /// Saves a credential and removes the credentials of the server's other accounts, because docker has only one
+    /// Saves a credential and removes the older credentials of the server's other accounts, because docker has only one
     /// account for each server.
     private static func store(_ request: JSONValue, _ items: CredentialStore) throws(TokenKeepError) {
         guard let server = try request.string("ServerURL"), !server.isEmpty else { throw noServer }
@@ -51,7 +51,7 @@ enum DockerHelper {
         }
         try items.save(secret, of: prefix + server, username)
         // The credential is saved, so the store must not fail because a module cannot remove the other accounts now.
-        _ = try? items.signOut(prefix + server, except: username)
+        try? items.signOutOlder(prefix + server, than: username)
     }
 
     private static func get(_ server: String, _ items: CredentialStore) throws {

@@ -138,10 +138,12 @@ struct GitHelper {
     private func erase() throws(TokenKeepError) {
         let refused = try GitSecret(request, knowsTypes: true)
         let version = try version()
+        let authtype = try request.secret("authtype")
         let isRefused = { (found: Credential) throws(TokenKeepError) -> Bool in
             if refused.password != nil || refused.credential != nil {
                 return try GitSecret.read(found).isSame(as: refused)
             }
+            if let authtype, try GitSecret.read(found).authtype != authtype { return false }
             // A session is not erased here, because only `tokenkeep session logout` ends a session.
             return !found.isSession && (version == nil || version == found.details.version)
         }

@@ -60,9 +60,9 @@ struct GitMessage {
         }
     }
 
-    /// Copies the value of a key into guarded memory; nil if the key is absent or its value is empty.
-    func secret(_ key: String) throws(TokenKeepError) -> SecretBytes? {
-        guard let place = places[key], !place.isEmpty else { return nil }
+    /// Copies the value of a key into guarded memory; nil if the key is absent, or if its value is empty and may not be.
+    func secret(_ key: String, mayBeEmpty: Bool = false) throws(TokenKeepError) -> SecretBytes? {
+        guard let place = places[key], mayBeEmpty || !place.isEmpty else { return nil }
         return try bytes.withUnsafeBytes { bytes throws(TokenKeepError) in
             try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[place]))
         }

@@ -15,13 +15,15 @@ struct GitSecret {
         try isPlain ? .none : ItemAttributes([(GitSecret.format, GitSecret.lines)])
     }
 
-    private var isPlain: Bool { refreshToken == nil && authtype == nil }
+    /// Whether the password alone is the item's secret. An item cannot have an empty secret.
+    private var isPlain: Bool { refreshToken == nil && authtype == nil && password?.count != 0 }
 
     /// Copies the secret from a request.
     ///
     /// - Parameter knowsTypes: whether git understands `authtype`.
     init(_ request: GitMessage, knowsTypes: Bool) throws(TokenKeepError) {
-        password = try request.secret("password")
+        // With an access token as username, as in `https://TOKEN:@host`, the password is empty.
+        password = try request.secret("password", mayBeEmpty: true)
         refreshToken = try request.secret("oauth_refresh_token")
         guard knowsTypes, let authtype = try request.secret("authtype"),
             let credential = try request.secret("credential")

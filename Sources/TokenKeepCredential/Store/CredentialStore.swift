@@ -138,22 +138,41 @@ struct CredentialStore {
         }
     }
 
-    /// Signs the user out of a service: clears the credentials of all accounts except `kept`, and ends the sessions of
-    /// these accounts.
+    /// Signs the user out of a service: clears the credentials of all accounts, and ends their sessions.
     ///
     /// - Returns: whether there was a credential to clear or a session to end.
-    func signOut(_ service: String, except kept: String? = nil) throws(TokenKeepError) -> Bool {
+    func signOut(_ service: String) throws(TokenKeepError) -> Bool {
         var found = false
-        for name in try names(of: service, nil) where name.account != kept {
+        for name in try names(of: service, nil) {
             guard let item = try load(name.service, name.account) else { continue }
             found = true
-            if SessionRecord.isRecord(item.secret) {
-                _ = try session(of: name).end()
-            } else {
-                try clear(item.details)
-            }
+            try signOut(item)
         }
         return found
+    }
+
+    /// Signs the user out of the accounts of a service that were saved before this account.
+    ///
+    /// An account that another process has saved since stays, so that of two processes that save at once the later keeps
+    /// its account.
+    func signOutOlder(_ service: String, than account: String) throws(TokenKeepError) {
+        let listing = try listing(service)
+        guard let own = listing.items.first(where: { $0.name.account == account }) else { return }
+        for details in listing.items where details.name.account != account && SaveOrder.isNewer(own, details) {
+            guard let item = try load(service, details.name.account), !SaveOrder.isNewer(item.details, own) else {
+                continue
+            }
+            try signOut(item)
+        }
+        if let problem = listing.problem { throw problem }
+    }
+
+    private func signOut(_ item: TokenItem) throws(TokenKeepError) {
+        if SessionRecord.isRecord(item.secret) {
+            _ = try session(of: item.details.name).end()
+        } else {
+            try clear(item.details)
+        }
     }
 
     private func names(of service: String, _ account: String?) throws(TokenKeepError) -> [ItemName] {

@@ -1,22 +1,20 @@
-import TokenKeepCore
-
 /// The order in which the accounts of a service were saved.
 ///
 /// The time of an item's last change has a resolution of one second. An item that is saved within the same second as an
 /// item of another account, or after the clock was set back, gets the attribute `saved-after`: the time, in
 /// milliseconds, that takes the place of its last change in this order.
-enum SaveOrder {
+package enum SaveOrder {
     private static let attribute = "saved-after"
 
     /// Whether the left item was saved after the right item. If their times are equal, the order of the names decides.
-    static func isNewer(_ left: ItemDetails, _ right: ItemDetails) -> Bool {
+    package static func isNewer(_ left: ItemDetails, _ right: ItemDetails) -> Bool {
         let times = (time(of: left), time(of: right))
         return times.0 == times.1 ? left.name < right.name : times.0 > times.1
     }
 
     /// Adds `saved-after` to the attributes of an item that is saved now, if the item would otherwise not be the newest
     /// in this order.
-    static func attributes(
+    package static func attributes(
         _ attributes: ItemAttributes, of name: ItemName, after items: [ItemDetails]
     ) throws(TokenKeepError) -> ItemAttributes {
         let latest = items.filter { $0.name != name }.map(time).max() ?? .min
@@ -26,7 +24,7 @@ enum SaveOrder {
     }
 
     /// The attributes without `saved-after`.
-    static func removed(from attributes: ItemAttributes) throws(TokenKeepError) -> ItemAttributes {
+    package static func removed(from attributes: ItemAttributes) throws(TokenKeepError) -> ItemAttributes {
         try ItemAttributes(attributes.pairs.filter { $0.name != attribute })
     }
 
