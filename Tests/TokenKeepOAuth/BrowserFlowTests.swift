@@ -205,7 +205,7 @@ import TokenKeepOAuth
                     #expect(LoopbackCaller.get(opened.port, "/callback?\(query)").hasPrefix("HTTP/1.1 400"))
                 }
                 // The notices are shown one after the other, before the next request is served.
-                for _ in 0..<4 { _ = LoopbackCaller.get(opened.port, "/other") }
+                for _ in 0..<5 { _ = LoopbackCaller.get(opened.port, "/other") }
                 _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
             }
             #expect(visit == 0)
@@ -215,6 +215,7 @@ import TokenKeepOAuth
             notices.withLock { $0 } == [
                 "the browser brought the answer of another sign-in",
                 "the browser brought a refusal without the sign-in's state: invalid_client",
+                "the browser came back without the sign-in's state",
                 "the browser brought an answer that cannot be read: an answer repeats the field state",
                 "the browser brought an answer that cannot be read: the field error is malformed",
             ])

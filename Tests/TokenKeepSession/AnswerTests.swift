@@ -135,6 +135,9 @@ struct AnswerTests {
     @Test(arguments: [
         Answer(name: "Auth0", status: 403, body: #"{"error":"invalid_grant","error_description":"Unknown token."}"#),
         Answer(name: "Supabase", status: 403, body: #"{"code":403,"error_code":"session_not_found","msg":"gone"}"#),
+        Answer(
+            name: "Supabase since 2024", status: 400, body: #"{"code":"refresh_token_not_found","message":"Not Found"}"#
+        ),
         Answer(name: "Supabase, as RFC 6749", status: 400, body: #"{"error_code":"invalid_grant"}"#),
         Answer(name: "404", status: 404, body: #"{"error":"invalid_grant"}"#),
         Answer(name: "410", status: 410, body: #"{"error":"invalid_grant"}"#),
@@ -147,6 +150,33 @@ struct AnswerTests {
         world.server.next(.says(answer.status, [:], answer.body))
         #expect(throws: TokenKeepError(.needsLogin, "")) { try session.refresh() }
         #expect(try session.info().reason == .refused)
+    }
+
+    @Test(arguments: [
+        (#"{"errorCode":"E0000011","errorSummary":"It is expired."}"#, "E0000011: It is expired."),
+        (#"{"__type":"NotAuthorizedException","message":"It has expired"}"#, "NotAuthorizedException: It has expired"),
+        (#"{"message":"Bad Request","code":"over_quota"}"#, "over_quota: Bad Request"),
+        (#"{"code":"4/0Ab_secret","scope":"email"}"#, ""),
+        (#"{"message":"no","code":"4/0Ab_secret"}"#, "no"),
+    ])
+    func theWordsOfOtherFormsAreShown(body: String, words: String) throws {
+        let json = try #require(try SecretBytes(body).withUnsafeBytes { JSONValue.answer($0) })
+        #expect(ServerWords.text(json, hiding: nil) == words)
+        let session = try world.signedIn()
+        world.server.next(.says(400, [:], body))
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.refresh() }
+        #expect(try session.info().state == .user)
+    }
+
+    @Test func anErrorWithWhichASessionShouldBeginIsShown() throws {
+        let error = #expect(throws: TokenKeepError.self) {
+            try world.session().begin(.user, response: SecretBytes("error=bad_code&error_description=It+is+wrong"))
+        }
+        #expect(error?.message == "the token response is an error: bad_code: It is wrong")
+        let other = #expect(throws: TokenKeepError.self) {
+            try world.session().begin(.user, response: SecretBytes(#"{"code":"4/0Ab_secret","message":"m"}"#))
+        }
+        #expect(other?.message == "the token response has no access_token")
     }
 
     @Test(arguments: [

@@ -61,6 +61,10 @@ struct OddAnswerTests {
             "deep objects",
             with(
                 #""deep":"# + String(repeating: #"{"a":"#, count: 5000) + "1" + String(repeating: "}", count: 5000))),
+        Answer("two byte order marks", "\u{FEFF}\u{FEFF}{\(tokens)}"),
+        Answer("lines before its byte order mark", "\r\n \u{FEFF}\n\u{FEFF}{\(tokens)}"),
+        Answer("a form with byte order marks", "\u{FEFF}\n\u{FEFF}access_token=new&refresh_token=next"),
+        Answer("the header's value", #"{"access_token":" Bearer new\u0020","refresh_token":"next"}"#),
         Answer("bytes behind it", "{\(tokens)}\n\0\0"),
         Answer("text behind it", "{\(tokens)}<!-- 0.02 s -->"),
         Answer("a form", "access_token=new&expires_in=3600&refresh_token=next&scope=&token_type=bearer"),

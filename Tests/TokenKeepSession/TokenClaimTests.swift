@@ -285,7 +285,7 @@ struct TokenClaimTests {
     @Test(arguments: [
         "", " ", "\u{FEFF}", "a b", "a\nb", "\"tok\"", "tok\u{200B}", "\u{A0}tok",
         "t\0o\0k\0",
-        #"{"access_token":"a"}"#,
+        #"{"access_token":"a"}"#, "Bearer", "Bearer \n", "Authorization: Bearer ",
     ])
     func whatIsNoBareTokenIsRefused(input: String) throws {
         let error = #expect(throws: TokenKeepError.self) {
@@ -293,6 +293,17 @@ struct TokenClaimTests {
         }
         #expect(error?.status == .invalid)
         #expect(error?.message == "the token is empty, or has characters that no token has")
+    }
+
+    /// The caller would try the refused token again and again.
+    @Test(arguments: ["\"access-1\"", "Bearer", "\"access-0\"", "access\n1"]) func whatIsNoTokenWasNotRefused(
+        input: String
+    ) throws {
+        let session = try world.signedIn()
+        let error = #expect(throws: TokenKeepError.self) { try session.rejected(SecretBytes(input)) }
+        #expect(error?.status == .invalid)
+        #expect(error?.message == "what was refused is no token, and not the session's")
+        #expect(try session.token().text == "access-1")
     }
 
     // MARK: Answers that cannot be read

@@ -49,8 +49,16 @@ def of_two_logins_at_once_one_stays(world):
         for one in running:
             same(one.wait(timeout=PATIENCE), 0)
         # Of two that are saved within the same moment, both may stay until the next login.
-        answer = json.loads(helper(world, "get", server).out)
-        same(answer["Secret"], answer["Username"])
+        assert {name for name, _ in world.services()} >= {f"docker:{server}"}
+        store(world, "ann", "ann", server)
+        same([account for name, account in world.services() if name == f"docker:{server}"], ["ann"])
+
+
+def a_login_with_the_present_password_counts(world):
+    store(world, "ann", "a")
+    world.save(f"docker:{SERVER}", "bob", "b")
+    store(world, "ann", "a")
+    same((world.services(), json.loads(helper(world, "get", SERVER).out)["Username"]), ({(f"docker:{SERVER}", "ann")}, "ann"))
 
 
 def another_account_replaces_the_first(world):

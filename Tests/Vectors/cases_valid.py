@@ -193,7 +193,7 @@ def directory_cases():
     yield vector("not-found-only-leftovers", "NOT_FOUND", comment, ANNA, files, also=ALSO_BERT)
     empty = base_files(bert=False)
     yield vector("not-found-empty-vault", "NOT_FOUND", "A new vault without records.", ANNA, empty)
-    journal = with_anna({"/changes": bytes(32), "making": b""})
+    journal = with_anna({"/changes": bytes(32)})
     journal |= {"pending/" + VAULT.name_of(*BERT.names()): b"", f"used/secret-service@{bytes(16).hex()}": b""}
     journal[f"holders/{VAULT.id_of(*ANNA.names())}.secret-service@{bytes(16).hex()}"] = bytes(40)
     journal["/login"] = b"1764057600 gdm-password unlocked\n"

@@ -81,7 +81,9 @@ struct GitSetting {
     /// The option of `git config` that names the file of the setting. Of the user's files, `--global` changes one alone.
     private var place: String {
         let file = "file:"
-        guard scope == "global", origin.hasPrefix(file), !origin.hasSuffix("/.gitconfig") else { return "--\(scope)" }
+        guard scope == "global", origin.hasPrefix(file), let home = try? ToolPlaces.home(),
+            origin != "\(file)\(home)/.gitconfig"
+        else { return "--\(scope)" }
         return "--file \(ShellWord.quoted(String(origin.dropFirst(file.count))))"
     }
 }

@@ -103,8 +103,11 @@ struct ForeignImport {
                 imported += 1
             } catch {
                 // Another import has saved the same entry meanwhile.
-                guard error.status == .duplicate, try kept(entry.name)?.secret == entry.secret else { throw error }
+                guard error.status == .duplicate, let other = try kept(entry.name), other.secret == entry.secret
+                else { throw error }
                 self.present += 1
+                verified.append(entry.kept(withAddress: other.address))
+                return
             }
             verified.append(entry)
         }
@@ -115,8 +118,8 @@ struct ForeignImport {
         if let address = entry.address { attributes.append(("url", address)) }
         var saved = try ItemAttributes(attributes)
         if ordered.contains(entry.name.service) {
-            saved = try SaveOrder.attributes(
-                saved, of: entry.name, after: store.list(service: entry.name.service, until: store.deadline).items)
+            let others = try? store.list(service: entry.name.service, until: store.deadline).items
+            saved = try SaveOrder.attributes(saved, of: entry.name, after: others ?? [])
         }
         let request = try SaveRequest(
             name: entry.name, secret: entry.secret, label: entry.label, attributes: saved,

@@ -34,8 +34,12 @@ struct SettingsFile {
     ///
     /// - Returns: false if the file stays, because a running process has locked it.
     static func removeLeft(_ temporary: String) -> Bool {
-        let descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return true }
+        let descriptor = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            // A running process's file can be opened until its last steps.
+            if errno == EACCES || errno == ELOOP { unlink(temporary) }
+            return true
+        }
         defer { close(descriptor) }
         guard lock(descriptor) else { return false }
         if isAt(temporary, descriptor) { unlink(temporary) }

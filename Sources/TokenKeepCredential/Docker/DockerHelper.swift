@@ -41,17 +41,18 @@ enum DockerHelper {
         return text
     }
 
-    /// Saves a credential and removes the older credentials of the server's other accounts, because docker has only one
-    /// account for each server.
+    /// Saves a credential and removes those of the server's other accounts, because docker has only one account for each
+    /// server.
     private static func store(_ request: JSONValue, _ items: CredentialStore) throws(TokenKeepError) {
         guard let server = try request.string("ServerURL"), !server.isEmpty else { throw noServer }
         guard let username = try request.string("Username"), !username.isEmpty else { throw noUsername }
         guard let secret = try request.secretString("Secret") else {
             throw TokenKeepError(.invalid, "the request has no Secret")
         }
+        let before = items.details(of: prefix + server)
         try items.save(secret, of: prefix + server, username)
         // The credential is saved, so the store must not fail because a module cannot remove the other accounts now.
-        try? items.signOutOlder(prefix + server, than: username)
+        try? items.signOut(prefix + server, otherThan: username, before: before)
     }
 
     private static func get(_ server: String, _ items: CredentialStore) throws {

@@ -99,7 +99,8 @@ struct GitHelper {
 
     private func store() throws(TokenKeepError) {
         var secret = try GitSecret(request, knowsTypes: knowsTypes)
-        let isWhole = secret.credential != nil || account != nil && secret.password != nil
+        // An empty password is not stored: git also tells it after an anonymous fetch, when the server has not asked.
+        let isWhole = secret.credential != nil || account != nil && (secret.password?.count ?? 0) > 0
         guard isWhole, try !isEphemeral() else { return }
         var expiresAt = try expiry()
         // git before 2.41 does not send back the expiry and the refresh token that `get` returned, so keep both from
@@ -134,7 +135,8 @@ struct GitHelper {
     /// Erases the credential that the server refused.
     ///
     /// If the request has a password or a credential, erases only items that contain it. Otherwise erases the version
-    /// of the item that `get` returned or, without that version, every item that the request names.
+    /// of the item that `get` returned or, without that version, every item that the request names; if the request has
+    /// an `authtype`, only items of this type.
     private func erase() throws(TokenKeepError) {
         let refused = try GitSecret(request, knowsTypes: true)
         let version = try version()

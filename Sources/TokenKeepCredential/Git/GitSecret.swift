@@ -15,14 +15,13 @@ struct GitSecret {
         try isPlain ? .none : ItemAttributes([(GitSecret.format, GitSecret.lines)])
     }
 
-    /// Whether the password alone is the item's secret. An item cannot have an empty secret.
-    private var isPlain: Bool { refreshToken == nil && authtype == nil && password?.count != 0 }
+    private var isPlain: Bool { refreshToken == nil && authtype == nil }
 
     /// Copies the secret from a request.
     ///
     /// - Parameter knowsTypes: whether git understands `authtype`.
     init(_ request: GitMessage, knowsTypes: Bool) throws(TokenKeepError) {
-        // With an access token as username, as in `https://TOKEN:@host`, the password is empty.
+        // Of an address such as `https://ann:@host` the password is empty, and the server refuses only that password.
         password = try request.secret("password", mayBeEmpty: true)
         refreshToken = try request.secret("oauth_refresh_token")
         guard knowsTypes, let authtype = try request.secret("authtype"),

@@ -151,20 +151,31 @@ struct CredentialStore {
         return found
     }
 
-    /// Signs the user out of the accounts of a service that were saved before this account.
+    /// The present items of a service, without their secrets; empty if they cannot be listed.
+    func details(of service: String) -> [ItemDetails] { (try? listing(service))?.items ?? [] }
+
+    /// Signs the user out of the other accounts of a service that were there before, or that are older than the account.
     ///
     /// An account that another process has saved since stays, so that of two processes that save at once the later keeps
     /// its account.
-    func signOutOlder(_ service: String, than account: String) throws(TokenKeepError) {
+    ///
+    /// - Parameter before: the items of the service before the account was saved.
+    func signOut(_ service: String, otherThan account: String, before: [ItemDetails]) throws(TokenKeepError) {
         let listing = try listing(service)
-        guard let own = listing.items.first(where: { $0.name.account == account }) else { return }
-        for details in listing.items where details.name.account != account && SaveOrder.isNewer(own, details) {
-            guard let item = try load(service, details.name.account), !SaveOrder.isNewer(item.details, own) else {
-                continue
-            }
+        let own = listing.items.first { $0.name.account == account }
+        for details in listing.items where details.name.account != account {
+            let wasThere = before.contains { CredentialStore.isSame($0, details) }
+            guard wasThere || own.map({ SaveOrder.isNewer($0, details) }) == true,
+                let item = try load(service, details.name.account), item.details.modifiedAt == details.modifiedAt
+            else { continue }
             try signOut(item)
         }
         if let problem = listing.problem { throw problem }
+    }
+
+    /// Whether two listings have the same version of an item, as far as they tell.
+    private static func isSame(_ left: ItemDetails, _ right: ItemDetails) -> Bool {
+        left.name == right.name && left.version == right.version && left.modifiedAt == right.modifiedAt
     }
 
     private func signOut(_ item: TokenItem) throws(TokenKeepError) {

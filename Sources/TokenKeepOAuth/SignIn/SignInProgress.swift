@@ -57,10 +57,15 @@ struct SignInProgress {
 
     /// The problem of an answer that has a different state, or no state.
     static func other(_ answer: AuthorizationAnswer) -> TokenKeepError {
-        guard !answer.hasState, let refusal = answer.refusal else {
+        guard !answer.hasState else {
             return TokenKeepError(
                 .denied, "the browser brought the answer of another sign-in",
                 hint: "go on in the newest tab: the tab of an earlier sign-in does not count")
+        }
+        guard let refusal = answer.refusal else {
+            return TokenKeepError(
+                .denied, "the browser came back without the sign-in's state",
+                hint: "go on in the newest tab; if it happens again, check the redirect address at the server")
         }
         return TokenKeepError(
             .denied, "the browser brought a refusal without the sign-in's state: \(refusal)",

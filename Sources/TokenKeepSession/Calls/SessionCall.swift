@@ -117,17 +117,22 @@ extension SessionCall {
         guard refused.count > 0 else {
             throw TokenKeepError(.invalid, "the refused token is empty", hint: "give the token that the server refused")
         }
-        let refused = try TokenResponse.bareToken(refused) ?? refused
+        let bare = try TokenResponse.bareToken(refused)
         let facts = try read()
         let record = try storage.live(facts)
-        guard let present = try record.access(for: target), present.value == refused else {
+        guard let present = try record.access(for: target), present.value == refused || present.value == bare else {
+            guard bare != nil || !TokenResponse.isNoToken(refused) else {
+                throw TokenKeepError(
+                    .invalid, "what was refused is no token, and not the session's",
+                    hint: "give the token as the server got it, without quotation marks")
+            }
             options.explain?("another token was saved since, generation \(record.generation)")
             // Reads the record, not the kept token: the change mark is changed after the record, so the kept token may
             // still be the refused token.
             return try token(for: target)
         }
         switch TokenRules.refused(tokenFacts(record, present, target)) {
-        case .renew, .use: return try renew(facts, refused, target, isRejected: true)
+        case .renew, .use: return try renew(facts, present.value, target, isRejected: true)
         case .clearGuest:
             guard try clearGuest(facts) else { return try token() }
             throw guestIsOver

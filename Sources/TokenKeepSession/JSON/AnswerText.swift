@@ -31,9 +31,15 @@ enum AnswerText {
         return try transcoded(withoutMark(bytes), from: UTF8.self, longest: bytes.count * 3)
     }
 
-    /// The text without a UTF-8 byte order mark.
+    /// The text behind its UTF-8 byte order marks. Programs that join files leave several, and white space before them.
     static func withoutMark(_ bytes: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
-        bytes.dropFirst(ByteOrderMark.length(of: bytes))
+        var text = bytes[...]
+        while true {
+            let start = text.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
+            let length = ByteOrderMark.length(of: start)
+            guard length > 0 else { return text }
+            text = start.dropFirst(length)
+        }
     }
 
     /// Whether UTF-16 text is big-endian; nil if the text is not UTF-16.

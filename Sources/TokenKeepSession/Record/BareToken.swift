@@ -13,7 +13,7 @@ extension TokenResponse {
                 text = trimmed(text.dropFirst(header.utf8.count))
             }
             let word = text.prefix { $0 > 0x20 }
-            if word.count < text.count, word.count == 6, word.map({ $0 | 0x20 }).elementsEqual("bearer".utf8) {
+            if word.count == 6, word.map({ $0 | 0x20 }).elementsEqual("bearer".utf8) {
                 text = trimmed(text[word.endIndex...])
             }
             guard !text.isEmpty, text.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") }) else {
@@ -21,6 +21,17 @@ extension TokenResponse {
             }
             return try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: text))
         }
+    }
+
+    /// Whether a text is the word `Bearer` without a token.
+    static func isSchemeAlone(_ text: SecretBytes) -> Bool {
+        text.withUnsafeBytes { trimmed($0[...]).map { $0 | 0x20 }.elementsEqual("bearer".utf8) }
+    }
+
+    /// Whether a text that was refused as a token cannot have been one: without ``bareToken(_:)``, it has quotation
+    /// marks around it, characters that no token has, or is the word `Bearer` alone.
+    static func isNoToken(_ text: SecretBytes) -> Bool {
+        !isToken(text) || isSchemeAlone(text) || text.withUnsafeBytes { $0.first == UInt8(ascii: "\"") }
     }
 
     private static let header = "authorization:"

@@ -35,6 +35,11 @@ package struct TokenResponse {
 
     private init(_ json: JSONValue) throws(TokenKeepError) {
         accessToken = try TokenResponse.token(json["access_token"])
+        // Some servers send the value of the header, and not the token alone.
+        if let token = accessToken {
+            let bare = try TokenResponse.bareToken(token)
+            accessToken = bare ?? (TokenResponse.isSchemeAlone(token) ? nil : token)
+        }
         refreshToken = try TokenResponse.token(json["refresh_token"])
         idToken = try TokenResponse.token(json["id_token"])
         tokenType = json["token_type"].flatMap { $0.isBlank ? nil : $0.text }
@@ -65,6 +70,11 @@ package struct TokenResponse {
     package static func strict(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> TokenResponse {
         let json = try members(of: bytes)
         let response = try TokenResponse(json)
+        if json["access_token"] == nil, ServerWords.code(json, inObject: []) != nil {
+            throw TokenKeepError(
+                .invalid,
+                "the token response is an error: \(ServerWords.text(json, hiding: response.refreshToken))")
+        }
         if response.accessToken == nil, let fault = try fault(json) { throw fault }
         for name in ["refresh_token", "id_token"] {
             guard let member = json[name], !member.isBlank, try token(member) == nil else { continue }
@@ -96,10 +106,15 @@ package struct TokenResponse {
         }
         guard let json = JSONValue.answer(bytes) else {
             throw TokenKeepError(
-                .invalid, "the token response is neither a JSON object nor a form",
-                hint: "pass on the server's answer as it came")
+                .invalid, "the token response is neither a JSON object nor a form", hint: hint(for: bytes))
         }
         return json
+    }
+
+    private static func hint(for bytes: UnsafeRawBufferPointer) -> String {
+        if bytes.starts(with: "HTTP/".utf8) { return "pass on the answer's body alone: curl without -i" }
+        if bytes.starts(with: [0x1F, 0x8B]) { return "pass on the answer without compression: curl --compressed" }
+        return "pass on the server's answer as it came"
     }
 
     /// The reason why no session can begin with the answer's access token; nil if a session can begin.

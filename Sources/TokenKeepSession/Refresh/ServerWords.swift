@@ -23,7 +23,10 @@ package enum ServerWords {
     ///   gateways and proxies send such objects, too.
     package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
         if let text = json["error"]?.text { return text }
-        guard !isOfSupabase(json) else { return json["error_code"]?.text }
+        guard !isOfSupabase(json) else {
+            // Later versions of Supabase's API have the code in `code`, as many gateways do.
+            return json["error_code"]?.text ?? json["code"]?.text.flatMap { $0.hasPrefix("refresh_token_") ? $0 : nil }
+        }
         return json["error"]?["code"]?.text.flatMap { known.contains($0.lowercased()) ? $0 : nil }
     }
 
@@ -31,17 +34,29 @@ package enum ServerWords {
     /// gateway that uses the same codes sends them in `error`.
     static func isOfSupabase(_ json: JSONValue) -> Bool { json["error"]?.isBlank ?? true }
 
-    /// The error code to show in messages. Unlike ``code(_:inObject:)``, includes the codes of gateways and proxies.
+    /// The error code to show in messages. Unlike ``code(_:inObject:)``, includes the codes of gateways and proxies, and
+    /// those of Okta (`errorCode`) and Cognito (`__type`).
     private static func name(of json: JSONValue) -> String? {
         let error = json["error"]
         return error?.text ?? error?["code"]?.text ?? error?["type"]?.text ?? error?["status"]?.text
-            ?? json["error_code"]?.text
+            ?? json["error_code"]?.text ?? json["errorCode"]?.text ?? shownCode(json)
+    }
+
+    /// The member `code` or `__type` beside a message. Alone, `code` may be an authorization code.
+    private static func shownCode(_ json: JSONValue) -> String? {
+        guard json["message"] != nil || json["msg"] != nil, let code = json["code"]?.text ?? json["__type"]?.text,
+            code.utf8.count <= 64,
+            code.utf8.allSatisfy({
+                (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) || "_.-#".utf8.contains($0)
+            })
+        else { return nil }
+        return code
     }
 
     /// The description of the error; nil if the body has none.
     package static func description(_ json: JSONValue) -> String? {
         json["error_description"]?.text ?? json["error"]?["message"]?.text ?? json["error"]?["description"]?.text
-            ?? json["msg"]?.text
+            ?? json["msg"]?.text ?? json["message"]?.text ?? json["errorSummary"]?.text
     }
 
     /// Returns at most the first 200 bytes of a text. Replaces each character that controls a terminal or the text
